@@ -1,0 +1,1 @@
+"""Kernel regression under non-Gaussian noise."""
