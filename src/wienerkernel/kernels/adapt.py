@@ -1,0 +1,235 @@
+"""Other people's kernels: scikit-learn's, and plain functions k(X, Z)."""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._typing import FloatArray
+from .base import Kernel, Pull, Rows
+from .compose import Power, Product, Sum
+from .dot import Constant, Linear
+from .parameters import Bounds
+from .stationary import RBF, Matern, RationalQuadratic
+
+__all__ = ["FunctionKernel", "ScikitLearnKernel", "as_kernel"]
+
+
+def as_kernel(obj: Any) -> Kernel:
+    """Return ``obj`` as a `Kernel`.
+
+    Parameters
+    ----------
+    obj : Kernel, scikit-learn kernel, callable or None
+        A scikit-learn kernel becomes the same kernel of this library, hyperparameters and bounds included, where
+        there is one; what has no counterpart is wrapped. A callable maps (n, d) and (m, d) arrays to an (n, m)
+        array and has no hyperparameters. None is ``RBF(1.0)``.
+
+    Returns
+    -------
+    kernel : Kernel
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process import kernels
+    >>> from wienerkernel.kernels import as_kernel
+    >>> as_kernel(kernels.ConstantKernel(2.0) * kernels.RBF(3.0))
+    Constant(value=2.0) * RBF(length_scale=3.0)
+    >>> as_kernel(lambda X, Z: (1.0 + X @ Z.T) ** 2)([[1.0]], [[2.0]]).tolist()
+    [[9.0]]
+    """
+    if obj is None:
+        return RBF(1.0)
+    if isinstance(obj, Kernel):
+        return obj
+    # Whoever holds a kernel of scikit-learn has imported its module.
+    theirs = sys.modules.get("sklearn.gaussian_process.kernels")
+    if theirs is not None and isinstance(obj, theirs.Kernel):
+        if any(isinstance(k, theirs.WhiteKernel) for k in (obj, *obj.get_params(deep=True).values())):
+            raise ValueError(
+                "kernel contains a WhiteKernel; noise belongs to noise=, the kernel describes f alone"
+            )
+        return _translated(obj, theirs)
+    if isinstance(obj, type):
+        raise TypeError(
+            f"kernel must be an instance; got the class {obj.__name__}: write {obj.__name__}(...)"
+        )
+    if callable(obj):
+        return FunctionKernel(obj)
+    raise TypeError(
+        f"kernel must be a Kernel, a scikit-learn kernel, a callable f(X, Z) or None; got {obj!r}"
+    )
+
+
+@dataclass(frozen=True, repr=False)
+class FunctionKernel(Kernel):
+    """A function f(X, Z) of arrays of shapes (n, d) and (m, d) whose result, of shape (n, m), is a kernel matrix.
+
+    Parameters
+    ----------
+    function : callable
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wienerkernel.kernels import FunctionKernel
+    >>> k = FunctionKernel(lambda X, Z: np.minimum(X, Z.T))
+    >>> k([[1.0], [2.0]]).tolist()
+    [[1.0, 1.0], [1.0, 2.0]]
+    """
+
+    function: Callable[[FloatArray, FloatArray], Any]
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise TypeError(
+                f"function must be callable, from (n, d) and (m, d) to (n, m); got {self.function!r}"
+            )
+
+    def _values(self, P: Rows, Q: Rows) -> FloatArray:
+        # A copy: the function may hand out an array that it keeps.
+        K: FloatArray = np.array(self.function(P, Q), dtype=P.dtype, order="C")
+        if K.shape != (len(P), len(Q)):
+            raise ValueError(f"kernel function must return shape ({len(P)}, {len(Q)}); got {K.shape}")
+        return K
+
+    def _linearise(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
+        return self._values(P, Q), lambda _: np.empty(0)
+
+    def _diagonal(self, X: FloatArray) -> FloatArray:
+        # Squares along the diagonal: few calls and little waste.
+        squares = (self._values(x, x).diagonal() for x in (X[i : i + 64] for i in range(0, len(X), 64)))
+        return np.concatenate([np.empty(0, dtype=X.dtype), *squares])
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ScikitLearnKernel(Kernel):
+    """A kernel of scikit-learn that has no counterpart here.
+
+    The pullback asks scikit-learn for its gradient, an array with one more axis for the hyperparameters; this is done
+    tile by tile, so that p such tiles are alive at a time, and costs a few times as much as the values.
+
+    Parameters
+    ----------
+    kernel : sklearn.gaussian_process.kernels.Kernel
+        Copied.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import ExpSineSquared
+    >>> from wienerkernel.kernels import ScikitLearnKernel
+    >>> k = ScikitLearnKernel(ExpSineSquared(periodicity=2.0))
+    >>> k.names
+    ('length_scale', 'periodicity')
+    >>> k([[0.0]], [[2.0]]).round(6).tolist()
+    [[1.0]]
+    """
+
+    kernel: Any
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kernel", copy.deepcopy(self.kernel))
+
+    def _values(self, P: Rows, Q: Rows) -> FloatArray:
+        return np.array(self.kernel(P, Q), dtype=P.dtype, order="C")
+
+    def _linearise(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
+        # eval_gradient wants one set of points: take the block of P and Q out of that of both.
+        n = len(P)
+        both, block = (P, np.s_[:, :]) if P is Q else (np.vstack([P, Q]), np.s_[:n, n:])
+        K, gradient = self.kernel(both, eval_gradient=True)
+        tile = gradient[block]
+        return np.ascontiguousarray(K[block]), lambda W: np.einsum("ij,ijk->k", W, tile)
+
+    def _diagonal(self, X: FloatArray) -> FloatArray:
+        return np.asarray(self.kernel.diag(X), dtype=X.dtype)
+
+    @property
+    def _n_theta(self) -> int:
+        return int(self.kernel.n_dims)
+
+    @property
+    def theta(self) -> FloatArray:
+        """Logarithms of the free hyperparameters, of shape (p,)."""
+        return np.array(self.kernel.theta, dtype=np.float64)
+
+    @property
+    def bounds(self) -> FloatArray:
+        """Bounds of `theta`, of shape (p, 2); logarithms as well."""
+        return np.array(self.kernel.bounds, dtype=np.float64).reshape(-1, 2)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the entries of `theta`."""
+        named: list[str] = []
+        for h in self.kernel.hyperparameters:
+            name = h.name.replace("__", ".")
+            if not h.fixed:
+                named += [name] if h.n_elements == 1 else [f"{name}[{i}]" for i in range(h.n_elements)]
+        return tuple(named)
+
+    def with_theta(self, theta: ArrayLike) -> Kernel:
+        """Return the kernel of the same form whose free hyperparameters are exp(theta), theta of shape (p,)."""
+        return ScikitLearnKernel(self.kernel.clone_with_theta(self._checked_theta(theta)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ScikitLearnKernel):
+            return NotImplemented
+        return bool(self.kernel == other.kernel)
+
+    def __hash__(self) -> int:
+        return hash((type(self.kernel), *self.theta))
+
+    def __repr__(self) -> str:
+        return f"ScikitLearnKernel({self.kernel!r})"
+
+
+def _translated(kernel: Any, theirs: Any) -> Kernel:
+    """Return the same kernel of this library, or the wrapped one; a subclass may do anything, so it is wrapped."""
+    kind = type(kernel)
+    if kind is theirs.Sum:
+        return Sum(_translated(kernel.k1, theirs), _translated(kernel.k2, theirs))
+    if kind is theirs.Product:
+        return Product(_translated(kernel.k1, theirs), _translated(kernel.k2, theirs))
+    if kind is theirs.Exponentiation and float(kernel.exponent).is_integer() and kernel.exponent > 0:
+        return Power(_translated(kernel.kernel, theirs), int(kernel.exponent))
+    if kind is theirs.ConstantKernel:
+        return Constant(kernel.constant_value, kernel.constant_value_bounds)
+    if kind is theirs.RBF:
+        return RBF(*_length_scale(kernel))
+    if kind is theirs.Matern and kernel.nu == np.inf:
+        return RBF(*_length_scale(kernel))
+    if kind is theirs.Matern and kernel.nu in (0.5, 1.5, 2.5):
+        return Matern(*_length_scale(kernel), nu=kernel.nu)
+    if kind is theirs.RationalQuadratic:
+        return RationalQuadratic(
+            kernel.length_scale, kernel.alpha, kernel.length_scale_bounds, kernel.alpha_bounds
+        )
+    if kind is theirs.DotProduct:
+        return _dot_product(kernel.sigma_0, kernel.sigma_0_bounds)
+    if kind is theirs.CompoundKernel:
+        raise ValueError("kernel is a CompoundKernel, several kernels side by side; pass one of them")
+    return ScikitLearnKernel(kernel)
+
+
+def _length_scale(kernel: Any) -> tuple[Any, Bounds]:
+    """Return the length scale and its bounds; to scikit-learn one entry means all inputs."""
+    value = np.asarray(kernel.length_scale, dtype=np.float64)
+    return (value.item() if value.size == 1 else value), kernel.length_scale_bounds
+
+
+def _dot_product(sigma_0: float, bounds: Any) -> Kernel:
+    """Return sigma_0^2 + x'z, whose constant is the square of scikit-learn's hyperparameter."""
+    linear = Linear(1.0, "fixed")
+    if sigma_0 == 0:
+        return linear
+    squared: Bounds = "fixed"
+    if not isinstance(bounds, str):
+        squared = np.square(bounds)
+    return Sum(linear, Constant(float(sigma_0) ** 2, squared))

@@ -1,0 +1,287 @@
+"""What every kernel k(x, x') answers: values, diagonal, hyperparameters, the pullback of a gradient; and + * **.
+
+Matrices are made and read in tiles that stay in the cache. A kernel looks at each block of rows once
+(``_prepare``) and is then asked for the tile between two prepared blocks.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from numbers import Real
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._typing import FloatArray
+from .parameters import checked_bounds, checked_scale, log_bounds
+from .tiles import as_rows, centre_of, mirrored, row_blocks
+
+__all__ = ["Kernel", "Pull", "Rows", "gram"]
+
+Rows: TypeAlias = Any
+"""A block of rows as one kernel wants to see it."""
+
+Pull: TypeAlias = Callable[[FloatArray], FloatArray]
+"""Maps W to the gradient of sum(W * K) for one tile K."""
+
+
+@dataclass(frozen=True, repr=False)
+class Kernel(ABC):
+    """A positive semi-definite function k(x, x') with p free hyperparameters.
+
+    Kernels are values: they do not change, they compare and hash by their parameters. ``k1 + k2``, ``k1 * k2``,
+    ``k ** 2``, ``3 * k`` and ``k + 3`` make new kernels; a number stands for `Constant`.
+
+    Examples
+    --------
+    >>> from wienerkernel.kernels import RBF
+    >>> k = 4.21**2 * RBF(3.59)
+    >>> k
+    Constant(value=17.7241) * RBF(length_scale=3.59)
+    >>> k.names
+    ('k1.value', 'k2.length_scale')
+    >>> k([[0.0], [3.59]]).round(4).tolist()
+    [[17.7241, 10.7502], [10.7502, 17.7241]]
+    """
+
+    _hyperparameters: ClassVar[tuple[str, ...]] = ()
+    _per_input: ClassVar[tuple[str, ...]] = ()
+    __array_ufunc__ = None  # numpy.float64(2.0) * kernel is the kernel's business
+
+    def __post_init__(self) -> None:
+        for name in self._hyperparameters:
+            value = checked_scale(name, getattr(self, name), per_input=name in self._per_input)
+            bounds = checked_bounds(f"{name}_bounds", getattr(self, f"{name}_bounds"), value)
+            object.__setattr__(self, name, value)
+            object.__setattr__(self, f"{name}_bounds", bounds)
+
+    @abstractmethod
+    def _values(self, P: Rows, Q: Rows) -> FloatArray:
+        """Return the tile K(P, Q), a new C-ordered array that the caller may overwrite."""
+
+    @abstractmethod
+    def _linearise(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
+        """Return the tile K(P, Q) and its pullback, which both share the work; K is not to be overwritten."""
+
+    @abstractmethod
+    def _diagonal(self, X: FloatArray) -> FloatArray:
+        """Return k(x_i, x_i) in the dtype of X."""
+
+    def _prepare(self, X: FloatArray, centre: FloatArray) -> Rows:  # noqa: ARG002
+        """Return what the tiles need to know of a block of rows; ``centre`` is a point amid all rows."""
+        return X
+
+    def _pullback(self, P: Rows, Q: Rows, W: FloatArray) -> FloatArray:
+        """Return the gradient of sum(W * K(P, Q)) in double precision; P, Q are prepared from double precision."""
+        if not self._n_theta:
+            return np.empty(0)
+        return self._linearise(P, Q)[1](W)
+
+    def __call__(self, X: ArrayLike, Z: ArrayLike | None = None) -> FloatArray:
+        """Values of the kernel.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        Z : array-like of shape (m, d), optional
+            Without it the matrix is K(X, X), exactly symmetric.
+
+        Returns
+        -------
+        K : ndarray of shape (n, m)
+            float32 if X and Z are float32, else float64.
+        """
+        if Z is None:
+            return mirrored(gram(self, X))
+        x, z = as_rows("X", X), as_rows("Z", Z)
+        if x.shape[1] != z.shape[1]:
+            raise ValueError(
+                f"X and Z must have the same number of columns; got {x.shape[1]} and {z.shape[1]}"
+            )
+        if x.dtype != z.dtype:
+            x, z = x.astype(np.float64), z.astype(np.float64)
+        K = np.empty((x.shape[0], z.shape[0]), dtype=x.dtype)
+        if K.size == 0:
+            return K
+        centre = centre_of(x, z)
+        columns = [(b, self._prepare(z[b], centre)) for b in row_blocks(z.shape[0])]
+        for a in row_blocks(x.shape[0]):
+            P = self._prepare(x[a], centre)
+            for b, Q in columns:
+                K[a, b] = self._values(P, Q)
+        return K
+
+    def diag(self, X: ArrayLike) -> FloatArray:
+        """Diagonal k(x_i, x_i) of K(X, X), of shape (n,), without the matrix."""
+        return self._diagonal(as_rows("X", X))
+
+    def pullback(self, X: ArrayLike, W: ArrayLike, *, symmetric: bool = False) -> FloatArray:
+        """Gradient of sum(W * K(X, X)) with respect to `theta`.
+
+        With W = dObjective/dK this is the gradient of the objective. No array of n x n entries is made.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        W : array-like of shape (n, n)
+        symmetric : bool, default False
+            The promise that W is symmetric. Then only its lower triangle is read.
+
+        Returns
+        -------
+        gradient : ndarray of shape (p,), float64
+        """
+        x = as_rows("X", X).astype(np.float64, copy=False)
+        w, n = np.asarray(W), x.shape[0]
+        if w.shape != (n, n):
+            raise ValueError(f"W must have shape ({n}, {n}), one row and column per row of X; got {w.shape}")
+        gradient = np.zeros(self._n_theta)
+        if gradient.size == 0 or n == 0:
+            return gradient
+        centre = centre_of(x)
+        blocks = [(a, self._prepare(x[a], centre)) for a in row_blocks(n)]
+        for i, (a, P) in enumerate(blocks):
+            for b, Q in blocks[:i] if symmetric else blocks:
+                gradient += self._pullback(P, Q, w[a, b])
+            if symmetric:
+                # All is doubled in the end, so what is on the diagonal is halved. tril drops NaN above it, too.
+                lower = np.tril(w[a, a]).astype(np.float64, copy=False)
+                np.fill_diagonal(lower, np.diag(lower) / 2)
+                gradient += self._pullback(P, P, lower)
+        return 2 * gradient if symmetric else gradient
+
+    @property
+    def _free(self) -> tuple[str, ...]:
+        """Hyperparameters that are not fixed."""
+        return tuple(name for name in self._hyperparameters if getattr(self, f"{name}_bounds") != "fixed")
+
+    @property
+    def _n_theta(self) -> int:
+        return sum(np.size(getattr(self, name)) for name in self._free)
+
+    @property
+    def theta(self) -> FloatArray:
+        """Logarithms of the free hyperparameters, of shape (p,)."""
+        values = [np.empty(0), *(np.atleast_1d(getattr(self, name)) for name in self._free)]
+        logs: FloatArray = np.log(np.concatenate(values))
+        return logs
+
+    @property
+    def bounds(self) -> FloatArray:
+        """Bounds of `theta`, of shape (p, 2); logarithms as well."""
+        pairs = [log_bounds(getattr(self, f"{name}_bounds"), getattr(self, name)) for name in self._free]
+        return np.concatenate([np.empty((0, 2)), *pairs])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the entries of `theta`."""
+        named: list[str] = []
+        for name in self._free:
+            value = getattr(self, name)
+            named += [f"{name}[{i}]" for i in range(len(value))] if isinstance(value, tuple) else [name]
+        return tuple(named)
+
+    def with_theta(self, theta: ArrayLike) -> Kernel:
+        """Return the kernel of the same form whose free hyperparameters are exp(theta), theta of shape (p,)."""
+        with np.errstate(over="ignore"):  # an infinite hyperparameter is refused by name
+            values = np.exp(self._checked_theta(theta))
+        changes: dict[str, Any] = {}
+        for name in self._free:
+            old = getattr(self, name)
+            changes[name] = tuple(values[: len(old)]) if isinstance(old, tuple) else values[0]
+            values = values[np.size(old) :]
+        return replace(self, **changes)
+
+    def _checked_theta(self, theta: ArrayLike) -> FloatArray:
+        logs = np.asarray(theta, dtype=np.float64)
+        if logs.shape != (self._n_theta,):
+            raise ValueError(
+                f"theta must have shape ({self._n_theta},), one entry per name; got {logs.shape}"
+            )
+        return logs
+
+    def __repr__(self) -> str:
+        shown = (
+            f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if getattr(self, f.name) != f.default
+        )
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def __add__(self, other: Kernel | float) -> Kernel:
+        from .compose import Sum
+
+        operand = _operand(other)
+        return NotImplemented if operand is None else Sum(self, operand)
+
+    def __radd__(self, other: float) -> Kernel:
+        operand = _operand(other)
+        return NotImplemented if operand is None else operand + self
+
+    def __mul__(self, other: Kernel | float) -> Kernel:
+        from .compose import Product
+
+        operand = _operand(other)
+        return NotImplemented if operand is None else Product(self, operand)
+
+    def __rmul__(self, other: float) -> Kernel:
+        operand = _operand(other)
+        return NotImplemented if operand is None else operand * self
+
+    def __pow__(self, exponent: int) -> Kernel:
+        from .compose import Power
+
+        return Power(self, exponent)
+
+
+def gram(kernel: Kernel, X: ArrayLike, out: FloatArray | None = None) -> FloatArray:
+    """Lower triangle of the Gram matrix K(X, X): what a Cholesky factorisation reads, and no more.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : array-like of shape (n, d)
+    out : ndarray of shape (n, n), optional
+        C-ordered and of the dtype of X; receives the result.
+
+    Returns
+    -------
+    K : ndarray of shape (n, n)
+        C-ordered. The lower triangle and the diagonal hold K(X, X), the diagonal exactly `Kernel.diag`. What is
+        above the diagonal has no meaning.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wienerkernel.kernels import RBF, gram
+    >>> np.tril(gram(RBF(), [[0.0], [1.0]])).round(4).tolist()
+    [[1.0, 0.0], [0.6065, 1.0]]
+    """
+    x = as_rows("X", X)
+    n = x.shape[0]
+    if out is None:
+        out = np.zeros((n, n), dtype=x.dtype)
+    elif out.shape != (n, n) or out.dtype != x.dtype or not out.flags.c_contiguous:
+        raise ValueError(
+            f"out must be a C-ordered array of shape ({n}, {n}) and dtype {x.dtype}; "
+            f"got shape {out.shape}, dtype {out.dtype}, strides {out.strides}"
+        )
+    if n == 0:
+        return out
+    centre = centre_of(x)
+    blocks = [(a, kernel._prepare(x[a], centre)) for a in row_blocks(n)]
+    for i, (a, P) in enumerate(blocks):
+        for b, Q in blocks[: i + 1]:
+            out[a, b] = kernel._values(P, Q)
+    np.fill_diagonal(out, kernel._diagonal(x))
+    return out
+
+
+def _operand(other: object) -> Kernel | None:
+    """Return a kernel, or the Constant that a number stands for."""
+    from .dot import Constant
+
+    if isinstance(other, Real):
+        return Constant(float(other))
+    return other if isinstance(other, Kernel) else None

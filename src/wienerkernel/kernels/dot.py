@@ -1,0 +1,177 @@
+"""Kernels that are inner products of features: constants, linear functions, polynomials, any feature map."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._typing import FloatArray
+from .base import Kernel, Pull, Rows
+from .blas import cross_products, inner, times
+from .parameters import DEFAULT_BOUNDS, Bounds, Scale
+from .tiles import as_rows
+
+__all__ = ["Constant", "FeatureMap", "Linear", "Polynomial"]
+
+
+@dataclass(frozen=True, repr=False)
+class Constant(Kernel):
+    """The kernel that is ``value`` everywhere: the variance of an unknown constant, or of what it multiplies.
+
+    A number in a sum or product of kernels stands for it.
+
+    Parameters
+    ----------
+    value : float, default 1.0
+    value_bounds : pair of floats or "fixed", default (1e-5, 1e5)
+
+    Examples
+    --------
+    >>> from wienerkernel.kernels import RBF, Constant
+    >>> Constant(2.0) * RBF() == 2.0 * RBF()
+    True
+    >>> Constant(2.0)([[0.0]], [[1.0], [5.0]]).tolist()
+    [[2.0, 2.0]]
+    """
+
+    value: float = 1.0
+    value_bounds: Bounds = DEFAULT_BOUNDS
+    _hyperparameters: ClassVar[tuple[str, ...]] = ("value",)
+
+    def _values(self, P: Rows, Q: Rows) -> FloatArray:
+        return np.full((len(P), len(Q)), self.value, dtype=P.dtype)
+
+    def _linearise(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
+        return self._values(P, Q), lambda W: np.array([self.value * W.sum()])
+
+    def _diagonal(self, X: FloatArray) -> FloatArray:
+        return np.full(len(X), self.value, dtype=X.dtype)
+
+
+@dataclass(frozen=True, repr=False)
+class Linear(Kernel):
+    """The linear kernel sum_k x_k z_k / l_k^2, of linear functions through the origin.
+
+    Parameters
+    ----------
+    length_scale : float or sequence of d floats, default 1.0
+        One for all inputs or one per input.
+    length_scale_bounds : pair of floats, one pair per input, or "fixed", default (1e-5, 1e5)
+
+    Examples
+    --------
+    >>> from wienerkernel.kernels import Linear
+    >>> Linear([1.0, 2.0])([[1.0, 2.0]], [[3.0, 4.0]]).tolist()
+    [[5.0]]
+    """
+
+    length_scale: Scale = 1.0
+    length_scale_bounds: Bounds = DEFAULT_BOUNDS
+    _hyperparameters: ClassVar[tuple[str, ...]] = ("length_scale",)
+    _per_input: ClassVar[tuple[str, ...]] = ("length_scale",)
+
+    def _prepare(self, X: FloatArray, centre: FloatArray) -> Rows:  # noqa: ARG002
+        if isinstance(self.length_scale, tuple) and len(self.length_scale) != X.shape[1]:
+            raise ValueError(
+                f"length_scale has {len(self.length_scale)} entries, but X has {X.shape[1]} columns"
+            )
+        return np.ascontiguousarray(X / np.asarray(self.length_scale, dtype=X.dtype))
+
+    def _values(self, P: Rows, Q: Rows) -> FloatArray:
+        return cross_products(1.0, P, Q)
+
+    def _linearise(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
+        def pull(W: FloatArray) -> FloatArray:
+            # dK/dlog l_k = -2 x_k z_k / l_k^2
+            by_input: FloatArray = -2 * np.einsum("ij,ij->j", P, times(W, Q))
+            return by_input if isinstance(self.length_scale, tuple) else by_input.sum(keepdims=True)
+
+        return cross_products(1.0, P, Q), pull
+
+    def _diagonal(self, X: FloatArray) -> FloatArray:
+        rows = self._prepare(X, X)
+        squares: FloatArray = np.einsum("ij,ij->i", rows, rows)
+        return squares
+
+
+@dataclass(frozen=True, repr=False)
+class FeatureMap(Kernel):
+    """The kernel scale^2 phi(x)' phi(z) of finitely many features.
+
+    Parameters
+    ----------
+    phi : callable
+        Maps an array of shape (n, d) to the features, of shape (n, n_phi), row by row.
+    scale : float, default 1.0
+    scale_bounds : pair of floats or "fixed", default (1e-5, 1e5)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wienerkernel.kernels import FeatureMap
+    >>> k = FeatureMap(lambda X: np.hstack([X, X**2]), scale=2.0)
+    >>> k.features([[3.0]]).tolist()
+    [[3.0, 9.0]]
+    >>> k([[3.0]]).tolist()
+    [[360.0]]
+    """
+
+    phi: Callable[[FloatArray], Any]
+    scale: float = 1.0
+    scale_bounds: Bounds = DEFAULT_BOUNDS
+    _hyperparameters: ClassVar[tuple[str, ...]] = ("scale",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not callable(self.phi):
+            raise TypeError(f"phi must be callable, from (n, d) to (n, n_phi); got {self.phi!r}")
+
+    def features(self, X: ArrayLike) -> FloatArray:
+        """Features phi(X), of shape (n, n_phi), without the scale."""
+        x = as_rows("X", X)
+        features: FloatArray = np.ascontiguousarray(self.phi(x), dtype=x.dtype)
+        if features.ndim != 2 or features.shape[0] != x.shape[0]:
+            raise ValueError(f"phi must return an array of shape ({x.shape[0]}, n_phi); got {features.shape}")
+        return features
+
+    def _prepare(self, X: FloatArray, centre: FloatArray) -> Rows:  # noqa: ARG002
+        return self.features(X)
+
+    def _values(self, P: Rows, Q: Rows) -> FloatArray:
+        return cross_products(self.scale**2, P, Q)
+
+    def _linearise(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
+        K = self._values(P, Q)
+        return K, lambda W: np.array([2 * inner(W, K)])
+
+    def _diagonal(self, X: FloatArray) -> FloatArray:
+        rows = self.features(X)
+        squares: FloatArray = self.scale**2 * np.einsum("ij,ij->i", rows, rows)
+        return squares
+
+
+def Polynomial(degree: int = 3, offset: float = 1.0, length_scale: Scale = 1.0) -> Kernel:
+    """Return the polynomial kernel (sum_k x_k z_k / l_k^2 + offset)^degree.
+
+    Parameters
+    ----------
+    degree : int, default 3
+    offset : float, default 1.0
+    length_scale : float or sequence of d floats, default 1.0
+
+    Returns
+    -------
+    kernel : Kernel
+        ``(Linear(length_scale) + Constant(offset)) ** degree``.
+
+    Examples
+    --------
+    >>> from wienerkernel.kernels import Polynomial
+    >>> Polynomial(degree=2)([[1.0]], [[2.0]]).tolist()
+    [[9.0]]
+    """
+    return (Linear(length_scale) + Constant(offset)) ** degree

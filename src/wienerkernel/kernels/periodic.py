@@ -1,0 +1,106 @@
+"""Kernels of functions that repeat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from .._typing import FloatArray
+from .base import Kernel, Pull, Rows
+from .blas import inner, times
+from .distance import Points, points, pull_squares, squared_distances
+from .parameters import DEFAULT_BOUNDS, Bounds, Scale
+
+__all__ = ["Periodic"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Turns:
+    """A block of rows as angles 2 pi x / period, of shape (n, d), and as points [cos, sin] / l on circles."""
+
+    angles: FloatArray
+    circles: Points
+
+
+@dataclass(frozen=True, repr=False)
+class Periodic(Kernel):
+    """The periodic kernel exp(-2 sum_k sin^2(pi (x_k - z_k) / period_k) / l_k^2).
+
+    It is the RBF kernel of points on circles, since |e(x) - e(z)|^2 = 4 sin^2(pi (x - z) / period) for
+    e(x) = (cos, sin)(2 pi x / period).
+
+    Parameters
+    ----------
+    length_scale : float or sequence of d floats, default 1.0
+        One for all inputs or one per input.
+    period : float or sequence of d floats, default 1.0
+        One for all inputs or one per input.
+    length_scale_bounds : pair of floats, one pair per input, or "fixed", default (1e-5, 1e5)
+    period_bounds : pair of floats, one pair per input, or "fixed", default (1e-5, 1e5)
+
+    Examples
+    --------
+    >>> from wienerkernel.kernels import Periodic
+    >>> k = Periodic(length_scale=2.0, period=3.0)
+    >>> k([[0.0]], [[1.5], [3.0]]).round(6).tolist()
+    [[0.606531, 1.0]]
+    """
+
+    length_scale: Scale = 1.0
+    period: Scale = 1.0
+    length_scale_bounds: Bounds = DEFAULT_BOUNDS
+    period_bounds: Bounds = DEFAULT_BOUNDS
+    _hyperparameters: ClassVar[tuple[str, ...]] = ("length_scale", "period")
+    _per_input: ClassVar[tuple[str, ...]] = ("length_scale", "period")
+
+    def _prepare(self, X: FloatArray, centre: FloatArray) -> Rows:
+        d = X.shape[1]
+        for name, value in (("length_scale", self.length_scale), ("period", self.period)):
+            if isinstance(value, tuple) and len(value) != d:
+                raise ValueError(f"{name} has {len(value)} entries, but X has {d} columns")
+        angles = (X - centre) * (2 * np.pi / np.asarray(self.period)).astype(X.dtype)
+        circles = np.hstack([np.cos(angles), np.sin(angles)])
+        twice = 2 * self.length_scale if isinstance(self.length_scale, tuple) else self.length_scale
+        return _Turns(angles, points(circles, np.zeros(2 * d, dtype=X.dtype), twice))
+
+    def _values(self, P: Rows, Q: Rows) -> FloatArray:
+        q = squared_distances(P.circles, Q.circles, -0.5)
+        return np.exp(q, out=q)
+
+    def _linearise(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
+        q = squared_distances(P.circles, Q.circles, -0.5)
+        K = np.exp(q)
+
+        def pull(W: FloatArray) -> FloatArray:
+            G, partials = W * K, []
+            if self.length_scale_bounds != "fixed":
+                if isinstance(self.length_scale, tuple):
+                    partials.append(pull_squares(P.circles, Q.circles, G).reshape(2, -1).sum(axis=0))
+                else:
+                    partials.append(np.array([-2 * inner(G, q)]))
+            if self.period_bounds != "fixed":
+                of_period = _pull_turns(P, Q, G)
+                partials.append(of_period if isinstance(self.period, tuple) else of_period.sum(keepdims=True))
+            return np.concatenate(partials)
+
+        return K, pull
+
+    def _diagonal(self, X: FloatArray) -> FloatArray:
+        return np.ones(X.shape[0], dtype=X.dtype)
+
+
+def _pull_turns(P: _Turns, Q: _Turns, G: FloatArray) -> FloatArray:
+    """Return the sums of G_ij (a_i - b_j) sin(a_i - b_j) / l^2 for each input; shape (d,).
+
+    dK/dlog period = K (a - b) sin(a - b) / l^2 with the angles a, b, and sin(a - b) = sin a cos b - cos a sin b
+    leaves four bilinear forms.
+    """
+    a, b, d = P.angles, Q.angles, P.angles.shape[1]
+    cos_a, sin_a = P.circles.x[:, :d], P.circles.x[:, d:]
+    cos_b, sin_b = Q.circles.x[:, :d], Q.circles.x[:, d:]
+    products = times(G, np.hstack([cos_b, sin_b, b * cos_b, b * sin_b]))
+    factors = np.hstack([a * sin_a, -a * cos_a, -sin_a, cos_a])
+    forms: FloatArray = np.einsum("ijk,ijk->k", factors.reshape(-1, 4, d), products.reshape(-1, 4, d))
+    return forms

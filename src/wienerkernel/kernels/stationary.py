@@ -1,0 +1,239 @@
+"""Kernels of the scaled distance r alone, r^2 = sum_k ((x_k - z_k) / l_k)^2."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from .._typing import FloatArray
+from .base import Kernel, Pull, Rows
+from .blas import inner
+from .distance import points, pull_squares, squared_distances
+from .parameters import DEFAULT_BOUNDS, Bounds, Scale
+
+__all__ = ["RBF", "Exponential", "Matern", "RationalQuadratic"]
+
+
+class _Stationary(Kernel):
+    """A kernel f(r^2) that is given by f and by its slope -2 f'."""
+
+    length_scale: Scale
+    length_scale_bounds: Bounds
+    _hyperparameters: ClassVar[tuple[str, ...]] = ("length_scale",)
+    _per_input: ClassVar[tuple[str, ...]] = ("length_scale",)
+
+    @property
+    @abstractmethod
+    def _factor(self) -> float:
+        """The number c such that f is most easily written in q = c r^2."""
+
+    @property
+    def _rough(self) -> bool:
+        """Whether f is not differentiable at 0, where it would amplify the rounding of r^2."""
+        return False
+
+    @abstractmethod
+    def _f(self, q: FloatArray) -> FloatArray:
+        """Return f, in place of q."""
+
+    @abstractmethod
+    def _f_and_slope(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return f and -2 f', leaving q as it is."""
+
+    def _prepare(self, X: FloatArray, centre: FloatArray) -> Rows:
+        return points(X, centre, self.length_scale, exact=self._rough)
+
+    def _values(self, P: Rows, Q: Rows) -> FloatArray:
+        return self._f(squared_distances(P, Q, self._factor))
+
+    def _linearise(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
+        q = squared_distances(P, Q, self._factor)
+        K, slope = self._f_and_slope(q)
+
+        def pull(W: FloatArray) -> FloatArray:
+            # dK/dlog l_k = -2 f' ((x_k - z_k) / l_k)^2, over all k for a common length scale
+            G = W * slope
+            partials: list[FloatArray] = []
+            if self.length_scale_bounds != "fixed" and isinstance(self.length_scale, tuple):
+                partials.append(pull_squares(P, Q, G, exact=self._rough))
+            elif self.length_scale_bounds != "fixed":
+                partials.append(np.array([inner(G, q) / self._factor]))
+            return np.concatenate([*partials, self._pull_shape(W, G, K, q)])
+
+        return K, pull
+
+    def _pull_shape(self, W: FloatArray, G: FloatArray, K: FloatArray, q: FloatArray) -> FloatArray:  # noqa: ARG002
+        """Return the gradient with respect to the hyperparameters of f itself; G = W * slope."""
+        return np.empty(0)
+
+    def _diagonal(self, X: FloatArray) -> FloatArray:
+        return np.ones(X.shape[0], dtype=X.dtype)
+
+
+@dataclass(frozen=True, repr=False)
+class RBF(_Stationary):
+    """The squared-exponential kernel exp(-r^2/2).
+
+    Parameters
+    ----------
+    length_scale : float or sequence of d floats, default 1.0
+        One for all inputs or one per input.
+    length_scale_bounds : pair of floats, one pair per input, or "fixed", default (1e-5, 1e5)
+
+    Examples
+    --------
+    >>> from wienerkernel.kernels import RBF
+    >>> k = RBF(length_scale=2.0)
+    >>> round(float(k([[0.0]], [[2.0]])[0, 0]), 6)
+    0.606531
+    >>> RBF(2.0, "fixed").names
+    ()
+    """
+
+    length_scale: Scale = 1.0
+    length_scale_bounds: Bounds = DEFAULT_BOUNDS
+
+    @property
+    def _factor(self) -> float:
+        return -0.5
+
+    def _f(self, q: FloatArray) -> FloatArray:
+        return np.exp(q, out=q)
+
+    def _f_and_slope(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+        K = np.exp(q)
+        return K, K
+
+
+@dataclass(frozen=True, repr=False)
+class Matern(_Stationary):
+    """The Matern kernel of smoothness 1/2, 3/2 or 5/2: its functions have 0, 1 or 2 derivatives.
+
+    With s = sqrt(2 nu) r it is exp(-s), (1 + s) exp(-s) or (1 + s + s^2/3) exp(-s).
+
+    Parameters
+    ----------
+    length_scale : float or sequence of d floats, default 1.0
+        One for all inputs or one per input.
+    length_scale_bounds : pair of floats, one pair per input, or "fixed", default (1e-5, 1e5)
+    nu : {0.5, 1.5, 2.5}, default 1.5
+        Smoothness; not a hyperparameter.
+
+    Examples
+    --------
+    >>> from wienerkernel.kernels import Matern
+    >>> k = Matern(nu=2.5)
+    >>> round(float(k([[0.0]], [[1.0]])[0, 0]), 6)
+    0.523994
+    """
+
+    length_scale: Scale = 1.0
+    length_scale_bounds: Bounds = DEFAULT_BOUNDS
+    nu: float = 1.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.nu not in (0.5, 1.5, 2.5):
+            raise ValueError(f"nu must be 0.5, 1.5 or 2.5 (RBF is the limit of large nu); got {self.nu!r}")
+        object.__setattr__(self, "nu", float(self.nu))
+
+    @property
+    def _factor(self) -> float:
+        return 2 * self.nu
+
+    @property
+    def _rough(self) -> bool:
+        return self.nu == 0.5
+
+    def _f(self, q: FloatArray) -> FloatArray:
+        polynomial = q / 3 if self.nu == 2.5 else None
+        s = np.sqrt(q, out=q)
+        decay = np.exp(-s)
+        if self._rough:
+            return decay
+        s += 1
+        if polynomial is not None:
+            s += polynomial
+        s *= decay
+        return s
+
+    def _f_and_slope(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+        s = np.sqrt(q)
+        decay = np.exp(-s)
+        if self.nu == 0.5:
+            # -2 f' = exp(-r) / r belongs to differences that vanish where r does.
+            return decay, np.divide(decay, s, out=np.zeros_like(s), where=s > 0)
+        if self.nu == 1.5:
+            return (1 + s) * decay, 3 * decay
+        return (1 + s + q / 3) * decay, (5 / 3) * (1 + s) * decay
+
+
+def Exponential(length_scale: Scale = 1.0, length_scale_bounds: Bounds = DEFAULT_BOUNDS) -> Matern:
+    """Return the exponential kernel exp(-r), the Matern kernel of smoothness 1/2.
+
+    Parameters
+    ----------
+    length_scale : float or sequence of d floats, default 1.0
+    length_scale_bounds : pair of floats, one pair per input, or "fixed", default (1e-5, 1e5)
+
+    Returns
+    -------
+    kernel : Matern
+
+    Examples
+    --------
+    >>> from wienerkernel.kernels import Exponential
+    >>> round(float(Exponential(2.0)([[0.0]], [[2.0]])[0, 0]), 6)
+    0.367879
+    """
+    return Matern(length_scale, length_scale_bounds, nu=0.5)
+
+
+@dataclass(frozen=True, repr=False)
+class RationalQuadratic(_Stationary):
+    """The rational-quadratic kernel (1 + r^2 / (2 alpha))^-alpha, a scale mixture of RBF kernels.
+
+    Parameters
+    ----------
+    length_scale : float or sequence of d floats, default 1.0
+        One for all inputs or one per input.
+    alpha : float, default 1.0
+        Small alpha mixes many length scales; large alpha approaches RBF.
+    length_scale_bounds : pair of floats, one pair per input, or "fixed", default (1e-5, 1e5)
+    alpha_bounds : pair of floats or "fixed", default (1e-5, 1e5)
+
+    Examples
+    --------
+    >>> from wienerkernel.kernels import RationalQuadratic
+    >>> k = RationalQuadratic(length_scale=1.0, alpha=0.5)
+    >>> round(float(k([[0.0]], [[1.0]])[0, 0]), 6)
+    0.707107
+    """
+
+    length_scale: Scale = 1.0
+    alpha: float = 1.0
+    length_scale_bounds: Bounds = DEFAULT_BOUNDS
+    alpha_bounds: Bounds = DEFAULT_BOUNDS
+    _hyperparameters: ClassVar[tuple[str, ...]] = ("length_scale", "alpha")
+
+    @property
+    def _factor(self) -> float:
+        return 1 / (2 * self.alpha)
+
+    def _f(self, q: FloatArray) -> FloatArray:
+        np.log1p(q, out=q)
+        q *= -self.alpha
+        return np.exp(q, out=q)
+
+    def _f_and_slope(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+        K = np.exp(-self.alpha * np.log1p(q))
+        return K, K / (1 + q)
+
+    def _pull_shape(self, W: FloatArray, G: FloatArray, K: FloatArray, q: FloatArray) -> FloatArray:
+        if self.alpha_bounds == "fixed":
+            return np.empty(0)
+        # dK/dlog alpha = alpha K (q / (1 + q) - log(1 + q))
+        return np.array([self.alpha * (inner(G, q) - inner(W * K, np.log1p(q)))])
