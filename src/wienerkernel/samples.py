@@ -1,0 +1,149 @@
+"""The samples as places and repeats: replicates collapse exactly, and a place with one sample is the common case.
+
+D samples at U different places, with regulariser R = diag(r): the mean of the samples at place u, each with the share
+``share_i = (1/r_i) / sum_u (1/r)``, carries all that the data say about f there, with regulariser ``1 / sum_u (1/r)``.
+The weights of the samples follow from those of the places, ``a_i = share_i b_u``. The cost is U^3, not D^3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ._typing import FloatArray, IntArray
+from .linalg import matmul
+
+__all__ = ["Samples"]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Places, and how the samples and their noise M = L xi belong to them.
+
+    Parameters
+    ----------
+    points : ndarray of shape (U, d)
+        The different rows of X, in the order in which they first appear.
+    index : ndarray of shape (D,)
+        Place of each sample.
+    share : ndarray of shape (D,)
+        Part of each sample in the mean of its place.
+    row_regulariser : ndarray of shape (D,) or (D, D)
+        R, as its diagonal where it is diagonal.
+    scale : ndarray of shape (D,) or (D, D)
+        L, as its diagonal where it is diagonal.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [1.0], [0.0]])
+    >>> samples = Samples.collapse(X, np.ones(3), np.ones(3))
+    >>> samples.points.ravel().tolist(), samples.regulariser.tolist()
+    ([0.0, 1.0], [0.5, 1.0])
+    """
+
+    points: FloatArray
+    index: IntArray
+    share: FloatArray
+    row_regulariser: FloatArray
+    scale: FloatArray
+
+    @classmethod
+    def collapse(cls, X: FloatArray, regulariser: FloatArray, scale: FloatArray) -> Samples:
+        """Find the places among the rows of X.
+
+        Parameters
+        ----------
+        X : ndarray of shape (D, d)
+        regulariser : ndarray of shape (D,) or (D, D)
+        scale : ndarray of shape (D,) or (D, D)
+            Correlated noise is not collapsed: a full ``scale`` makes every sample a place.
+
+        Returns
+        -------
+        Samples
+        """
+        n = len(X)
+        if regulariser.ndim == 2 or scale.ndim == 2:
+            return cls(X, np.arange(n), np.ones(n), regulariser, scale)
+        first, index = _distinct_rows(X)
+        precision = 1 / regulariser
+        share = precision / np.bincount(index, weights=precision)[index]
+        return cls(X[first], index, share, regulariser, scale)
+
+    @property
+    def n_places(self) -> int:
+        """Number U of places."""
+        return len(self.points)
+
+    @cached_property
+    def regulariser(self) -> FloatArray:
+        """R of the places: (U,) or (U, U)."""
+        if self.row_regulariser.ndim == 2:
+            return self.row_regulariser
+        return 1 / np.bincount(self.index, weights=1 / self.row_regulariser)
+
+    @cached_property
+    def gain(self) -> FloatArray:
+        """Covariance of the places' means for noise of variance 1, L L' collapsed: (U,) or (U, U)."""
+        if self.scale.ndim == 2:
+            return matmul(self.scale, self.scale, transpose_b=True)
+        return np.bincount(self.index, weights=(self.share * self.scale) ** 2)
+
+    def means(self, values: FloatArray) -> FloatArray:
+        """Mean of the samples (D, n_y) at each place, (U, n_y)."""
+        if self.n_places == len(self.index):
+            return values
+        columns = [np.bincount(self.index, weights=self.share * column) for column in values.T]
+        return np.stack(columns, axis=1)
+
+    def per_sample(self, weights: FloatArray) -> FloatArray:
+        """Weights a (m, D) of the samples from the weights b (m, U) of the places."""
+        return weights[:, self.index] * self.share
+
+    @cached_property
+    def _noise_columns(self) -> tuple[IntArray, FloatArray, IntArray]:
+        """Place, factor and count of the groups of samples whose noise enters with one and the same weight."""
+        pairs = np.stack([self.index, self.share * self.scale], axis=1)
+        first, group = _distinct_rows(pairs)
+        return self.index[first], pairs[first, 1], np.bincount(group)
+
+    def per_noise(self, weights: FloatArray) -> tuple[FloatArray, IntArray]:
+        """Weights L'a of the independent noise variables, and how many variables share each.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (m, U)
+            Weights b of the places.
+
+        Returns
+        -------
+        weights : ndarray of shape (m, J)
+        counts : ndarray of shape (J,)
+        """
+        if self.scale.ndim == 2:
+            return matmul(weights, self.scale), np.ones(weights.shape[1], dtype=np.intp)
+        place, factor, counts = self._noise_columns
+        return weights[:, place] * factor, counts
+
+
+def _distinct_rows(X: FloatArray) -> tuple[IntArray, IntArray]:
+    """First position of each different row, in order of appearance, and for every row the number of its like."""
+    n = len(X)
+    # Most data have no repeated first column: one sort shows it.
+    order = np.argsort(X[:, 0], kind="stable")
+    same = np.diff(X[order, 0]) == 0
+    if X.shape[1] > 1 and same.any():
+        order = np.lexsort(X.T[::-1])
+        same = np.all(X[order[1:]] == X[order[:-1]], axis=1)
+    if not same.any():
+        return np.arange(n), np.arange(n)
+    group = np.concatenate([[0], np.cumsum(~same)])
+    sorted_index = np.empty(n, dtype=np.intp)
+    sorted_index[order] = group
+    first = order[np.flatnonzero(np.concatenate([[True], ~same]))]  # both sorts are stable
+    appearance = np.argsort(first)
+    rank = np.empty_like(appearance)
+    rank[appearance] = np.arange(len(first))
+    return first[appearance], rank[sorted_index]

@@ -1,0 +1,53 @@
+"""The linear algebra against NumPy's."""
+
+import numpy as np
+import pytest
+
+from wienerkernel import linalg
+
+
+@pytest.fixture
+def matrix():
+    a = np.random.default_rng(0).normal(size=(150, 150))
+    return a @ a.T + np.eye(150)
+
+
+@pytest.mark.parametrize("blocked", [False, True])
+def test_cholesky_overwrites_the_lower_triangle(matrix, blocked, monkeypatch):
+    if blocked:
+        monkeypatch.setattr(linalg, "BLOCKED_ABOVE", 10)
+        monkeypatch.setattr(linalg, "BLOCK", 32)
+    work = np.tril(matrix) + np.triu(np.full_like(matrix, np.nan), 1)  # the upper triangle must not be read
+    factor = linalg.cholesky(work)
+    assert factor is work or np.shares_memory(factor, work)
+    np.testing.assert_allclose(np.tril(factor), np.linalg.cholesky(matrix), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("blocked", [False, True])
+def test_the_row_of_a_bad_pivot_is_named(matrix, blocked, monkeypatch):
+    if blocked:
+        monkeypatch.setattr(linalg, "BLOCKED_ABOVE", 10)
+        monkeypatch.setattr(linalg, "BLOCK", 32)
+    matrix[100, 100] = -1.0
+    with pytest.raises(linalg.NotPositiveDefiniteError, match="row 100"):
+        linalg.cholesky(matrix)
+
+
+def test_nan_is_caught_before_lapack():
+    with pytest.raises(linalg.NotPositiveDefiniteError, match="NaN"):
+        linalg.cholesky(np.full((2, 2), np.nan))
+
+
+def test_triangular_solves_and_inverse(matrix):
+    factor = linalg.cholesky(matrix.copy())
+    lower = np.tril(factor)
+    rows = np.random.default_rng(1).normal(size=(7, 150))
+    np.testing.assert_allclose(linalg.solve_lower(factor, rows.copy()) @ lower.T, rows, atol=1e-12)
+    np.testing.assert_allclose(linalg.solve_lower_transposed(factor, rows.copy()) @ lower, rows, atol=1e-12)
+    np.testing.assert_allclose(linalg.inverse_from_cholesky(factor), np.linalg.inv(matrix), atol=1e-12)
+
+
+def test_matmul_equals_numpy():
+    a, b = np.random.default_rng(2).normal(size=(2, 4, 4))
+    np.testing.assert_allclose(linalg.matmul(a[:3], b), a[:3] @ b)
+    np.testing.assert_allclose(linalg.matmul(a[:3], b, transpose_b=True), a[:3] @ b.T)
