@@ -1,5 +1,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
+# The array tests run with torch, too; this release has a build without CUDA, which is all they need.
+TORCH  ?= torch==2.13.0
 BIN    := $(VENV)/bin
 
 .PHONY: demo test lint clean
@@ -23,6 +25,7 @@ $(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet $(TORCH)
 	$(BIN)/python -m pip install --quiet -e ".[dev]"
 	@touch $@ $(VENV)/.demo
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ComplexArray", "FloatArray", "IntArray", "RandomState"]
+__all__ = ["Array", "ComplexArray", "FloatArray", "IntArray", "RandomState"]
+
+Array: TypeAlias = Any
+"""An array of NumPy, or of another library that follows the array API standard."""
 
 FloatArray: TypeAlias = NDArray[np.floating]
 ComplexArray: TypeAlias = NDArray[np.complex128]

@@ -1,0 +1,209 @@
+"""What a law of the noise M must answer: moments, characteristic function, quantiles, draws."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._typing import ComplexArray, FloatArray, RandomState
+
+__all__ = ["Noise", "as_generator", "cumulants_from_moments", "moments_from_cumulants"]
+
+
+class Noise(ABC):
+    """The law of one noise variable M with finite variance.
+
+    Every member answers the same few questions, with the names of ``scipy.stats``. What a member knows in
+    closed form it answers in closed form.
+    """
+
+    gaussian: bool = False
+    """Whether M is normal, so that every linear combination is normal, too."""
+
+    discrete: bool = False
+    """Whether M takes countably many values, so that it has no density."""
+
+    @abstractmethod
+    def cumulants(self, order: int = 8) -> FloatArray:
+        """Cumulants kappa_1, ..., kappa_order; NaN where the moment does not exist."""
+
+    @abstractmethod
+    def logcf(self, t: ArrayLike) -> ComplexArray:
+        """Logarithm of the characteristic function E exp(i t M), up to multiples of 2 pi i.
+
+        Complex ``t`` asks for the analytic continuation, where there is one.
+        """
+
+    @abstractmethod
+    def pdf(self, x: ArrayLike) -> FloatArray:
+        """Density; a discrete law has none and raises TypeError."""
+
+    @abstractmethod
+    def cdf(self, x: ArrayLike) -> FloatArray:
+        """Distribution function P(M <= x)."""
+
+    @abstractmethod
+    def sf(self, x: ArrayLike) -> FloatArray:
+        """Survival function P(M > x), accurate where it is small."""
+
+    def ppf(self, q: ArrayLike) -> FloatArray:
+        """Quantile: the smallest x with P(M <= x) >= q."""
+        level = np.asarray(q, dtype=float)
+        return self._first(lambda x: self.cdf(x) >= level, level <= 0, level >= 1, _invalid(level))
+
+    def isf(self, q: ArrayLike) -> FloatArray:
+        """Upper quantile: the smallest x with P(M > x) <= q."""
+        level = np.asarray(q, dtype=float)
+        return self._first(lambda x: self.sf(x) <= level, level >= 1, level <= 0, _invalid(level))
+
+    @abstractmethod
+    def rvs(self, size: int | tuple[int, ...] = 1, random_state: RandomState = None) -> FloatArray:
+        """Independent draws, an array of shape ``size``."""
+
+    @abstractmethod
+    def support(self) -> tuple[float, float]:
+        """Ends of the support."""
+
+    def _first(
+        self,
+        reached: Callable[[FloatArray], NDArray[np.bool_]],
+        at_lower: NDArray[np.bool_],
+        at_upper: NDArray[np.bool_],
+        invalid: NDArray[np.bool_],
+    ) -> FloatArray:
+        """Smallest x at which the monotone condition ``reached`` holds, by bisection down to neighbouring floats."""
+        lower, upper = self.support()
+        centre, width = self.mean(), self.std()
+        lo = np.full(invalid.shape, max(lower, centre - width) if np.isfinite(lower) else centre - width)
+        hi = np.full(invalid.shape, min(upper, centre + width) if np.isfinite(upper) else centre + width)
+        inside = ~(at_lower | at_upper | invalid)
+        for _ in range(1100):  # the bracket doubles, and float64 has 2^11 binades
+            low, high = inside & reached(lo) & (lo > lower), inside & ~reached(hi) & (hi < upper)
+            if not (low.any() or high.any()):
+                break
+            width *= 2
+            lo = np.where(low, np.maximum(lower, centre - width), lo)
+            hi = np.where(high, np.minimum(upper, centre + width), hi)
+        while True:
+            middle = lo + (hi - lo) / 2
+            open_ = inside & (lo < middle) & (middle < hi)
+            if not open_.any():
+                break
+            up = reached(middle)
+            hi = np.where(open_ & up, middle, hi)
+            lo = np.where(open_ & ~up, middle, lo)
+        result = np.where(at_lower, lower, np.where(at_upper, upper, np.where(reached(lo), lo, hi)))
+        return np.where(invalid, np.nan, result)
+
+    def strip(self) -> tuple[float, float]:
+        """Open interval of real s around 0 on which E exp(s M) is finite; (0, 0) for two heavy tails."""
+        lower, upper = self.support()
+        return (-np.inf if np.isfinite(lower) else 0.0, np.inf if np.isfinite(upper) else 0.0)
+
+    def sector(self) -> float:
+        """Angle theta such that ``logcf`` continues analytically to |arg t| < theta and |arg -t| < theta.
+
+        0 means that only real ``t`` (and the strip) may be asked for.
+        """
+        return 0.0
+
+    def atoms(self) -> tuple[FloatArray, FloatArray]:
+        """Values and probabilities of a discrete law, without values of negligible probability.
+
+        Returns
+        -------
+        values, probabilities : ndarrays of shape (n,)
+        """
+        msg = f"{self!r} is not discrete and has no atoms"
+        raise TypeError(msg)
+
+    def mean(self) -> float:
+        """Mean m0."""
+        return float(self.cumulants(1)[0])
+
+    def var(self) -> float:
+        """Variance s2."""
+        return float(self.cumulants(2)[1])
+
+    def std(self) -> float:
+        """Standard deviation."""
+        return float(np.sqrt(self.var()))
+
+
+def as_generator(random_state: RandomState) -> Any:
+    """Source of random numbers from a seed, None or what is one already.
+
+    Parameters
+    ----------
+    random_state : int, numpy Generator or RandomState, or None
+
+    Returns
+    -------
+    numpy Generator or RandomState
+
+    Examples
+    --------
+    >>> bool(as_generator(1).uniform() == as_generator(1).uniform())
+    True
+    """
+    if isinstance(random_state, np.random.Generator | np.random.RandomState):
+        return random_state
+    return np.random.default_rng(random_state)
+
+
+def _invalid(level: FloatArray) -> NDArray[np.bool_]:
+    return ~((level >= 0) & (level <= 1))
+
+
+def moments_from_cumulants(kappa: ArrayLike) -> FloatArray:
+    """Raw moments of order 1 to r from the cumulants of order 1 to r.
+
+    Parameters
+    ----------
+    kappa : array-like of shape (r,)
+
+    Returns
+    -------
+    ndarray of shape (r,)
+
+    Examples
+    --------
+    >>> moments_from_cumulants([1.0, 1.0, 2.0, 6.0]).tolist()   # the exponential law
+    [1.0, 2.0, 6.0, 24.0]
+    """
+    k = np.concatenate([[0.0], np.asarray(kappa, dtype=float)])
+    mu = np.ones(len(k))
+    for r in range(1, len(k)):
+        mu[r] = sum(comb(r - 1, j - 1) * k[j] * mu[r - j] for j in range(1, r + 1))
+    return mu[1:]
+
+
+def cumulants_from_moments(mean: float, central: ArrayLike) -> FloatArray:
+    """Cumulants of order 1 to r from the mean and the central moments of order 2 to r.
+
+    Parameters
+    ----------
+    mean : float
+    central : array-like of shape (r - 1,)
+        Central moments mu_2, mu_3, ..., mu_r.
+
+    Returns
+    -------
+    ndarray of shape (r,)
+
+    Examples
+    --------
+    >>> cumulants_from_moments(1.0, [1.0, 2.0, 9.0]).tolist()   # the exponential law
+    [1.0, 1.0, 2.0, 6.0]
+    """
+    mu: NDArray[np.float64] = np.concatenate([[1.0, 0.0], np.asarray(central, dtype=float)])
+    kappa = np.zeros(len(mu))
+    for r in range(2, len(mu)):
+        kappa[r] = mu[r] - sum(comb(r - 1, j - 1) * kappa[j] * mu[r - j] for j in range(2, r - 1))
+    kappa[1] = mean
+    return kappa[1:]
