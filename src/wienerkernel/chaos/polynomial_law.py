@@ -1,0 +1,280 @@
+"""The law of a polynomial of a germ, from the roots of the polynomial."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._typing import ComplexArray, FloatArray, RandomState
+from ..noise import Noise, Residuals
+from ..noise.base import cumulants_from_moments
+from .discretize import discretize
+from .polynomials import OrthogonalBasis, exact_rule, max_degree
+
+__all__ = ["Affine", "PolynomialLaw"]
+
+
+def _increasing_root(
+    func: Callable[[FloatArray], tuple[FloatArray, FloatArray, FloatArray]],
+    lo: FloatArray,
+    hi: FloatArray,
+    active: NDArray[np.bool_],
+) -> FloatArray:
+    """Roots of an increasing function by Newton's method, kept in brackets by bisection.
+
+    ``func`` gives value, slope and the rounding error of the value, at which the iteration ends.
+    """
+    x = lo + (hi - lo) / 2
+    for step in range(200):
+        value, slope, noise = func(x)
+        hi, lo = np.where(active & (value >= 0), x, hi), np.where(active & (value <= 0), x, lo)
+        with np.errstate(all="ignore"):
+            newton = x - value / slope
+            usable = (lo <= newton) & (newton <= hi) & (step % 8 < 7)
+            target = np.where(usable, newton, lo + (hi - lo) / 2)
+            open_ = ~(np.abs(value) <= noise + 4e-16 * np.abs(x) * slope) & (hi - lo > 4e-16 * np.abs(x))
+        active = active & open_
+        x = np.where(active, target, x)
+        if not active.any():
+            break
+    return x
+
+
+class Affine(Noise):
+    """The law of offset + slope xi; with a negative slope for continuous germs only."""
+
+    def __init__(self, germ: Noise, offset: float, slope: float) -> None:
+        self.germ, self.offset, self.slope = germ, float(offset), float(slope)
+        self.up = slope > 0
+
+    def _xi(self, x: ArrayLike) -> FloatArray:
+        return (np.asarray(x, dtype=float) - self.offset) / self.slope
+
+    def _ordered(self, ends: tuple[float, float]) -> tuple[float, float]:
+        return ends if self.up else ends[::-1]
+
+    def cumulants(self, order: int = 8) -> FloatArray:
+        kappa = self.germ.cumulants(order) * self.slope ** np.arange(1, order + 1)
+        kappa[0] += self.offset
+        return kappa
+
+    def logcf(self, t: ArrayLike) -> ComplexArray:
+        t = np.asarray(t, dtype=complex)
+        return self.germ.logcf(self.slope * t) + 1j * self.offset * t
+
+    def pdf(self, x: ArrayLike) -> FloatArray:
+        return self.germ.pdf(self._xi(x)) / abs(self.slope)
+
+    def cdf(self, x: ArrayLike) -> FloatArray:
+        return (self.germ.cdf if self.up else self.germ.sf)(self._xi(x))
+
+    def sf(self, x: ArrayLike) -> FloatArray:
+        return (self.germ.sf if self.up else self.germ.cdf)(self._xi(x))
+
+    def ppf(self, q: ArrayLike) -> FloatArray:
+        return self.offset + self.slope * (self.germ.ppf if self.up else self.germ.isf)(q)
+
+    def isf(self, q: ArrayLike) -> FloatArray:
+        return self.offset + self.slope * (self.germ.isf if self.up else self.germ.ppf)(q)
+
+    def rvs(self, size: int | tuple[int, ...] = 1, random_state: RandomState = None) -> FloatArray:
+        return self.offset + self.slope * self.germ.rvs(size, random_state)
+
+    def support(self) -> tuple[float, float]:
+        lower, upper = self.germ.support()
+        return self._ordered((self.offset + self.slope * lower, self.offset + self.slope * upper))
+
+    def strip(self) -> tuple[float, float]:
+        lower, upper = self.germ.strip()
+        return self._ordered((lower / self.slope, upper / self.slope))
+
+    def sector(self) -> float:
+        return self.germ.sector()
+
+
+class PolynomialLaw(Noise):
+    """The law of p(xi) for a continuous germ: sums over the intervals between turning points, where p is monotone."""
+
+    def __init__(self, germ: Noise, c: FloatArray, alpha: FloatArray, beta: FloatArray) -> None:
+        self.germ, self.c, self.alpha, self.root_beta = germ, c, alpha, np.sqrt(beta)
+        lower, upper = germ.support()
+        inside = self._turning_points()
+        ends = np.concatenate([[lower], inside[(lower < inside) & (inside < upper)], [upper]])
+        values = np.full(len(ends), np.inf)
+        finite = np.isfinite(ends)
+        values[finite] = self._evaluate(ends[finite])[0]
+        values[~finite] *= np.sign(c[-1]) * np.sign(ends[~finite]) ** (len(c) - 1)
+        self.left, self.right = ends[:-1], ends[1:]
+        self.at_left, self.at_right = values[:-1], values[1:]
+        self.up = self.at_right >= self.at_left
+        self.median = float(germ.ppf(0.5))
+
+    def _evaluate(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """p(x) and p'(x), by the recurrence and its derivative."""
+        before, phi = np.zeros_like(x), np.ones_like(x)
+        slope_before, slope = np.zeros_like(x), np.zeros_like(x)
+        p, dp = self.c[0] * phi, np.zeros_like(x)
+        for k, a in enumerate(self.alpha):
+            b, b_next = self.root_beta[k] if k else 0.0, self.root_beta[k + 1]
+            slope_before, slope = slope, (phi + (x - a) * slope - b * slope_before) / b_next
+            before, phi = phi, ((x - a) * phi - b * before) / b_next
+            p, dp = p + self.c[k + 1] * phi, dp + self.c[k + 1] * slope
+        return p, dp
+
+    def _turning_points(self) -> FloatArray:
+        """Real roots of p', as eigenvalues of its comrade matrix in the basis of the germ."""
+        d = len(self.c) - 1
+        basis = OrthogonalBasis(self.germ, d)
+        nodes, weights = basis.quadrature(d)
+        slopes = (weights * self._evaluate(nodes)[1]) @ basis(nodes)
+        n = d - 1
+        comrade = np.diag(self.alpha[:n]) + np.diag(self.root_beta[1:n], 1) + np.diag(self.root_beta[1:n], -1)
+        comrade[-1] -= self.root_beta[n] * slopes[:n] / slopes[n]
+        roots = np.linalg.eigvals(comrade)
+        # A cut where p does not turn is harmless, so nearly real roots count as real.
+        real = np.abs(roots.imag) <= 1e-6 * (np.abs(roots) + self.root_beta[1])
+        return np.unique(roots[real].real)
+
+    def _preimage(self, y: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """The point of each interval where p passes y, its nearer end where it does not; and whether it does."""
+        y = y[..., None]
+        above = np.where(self.up, y >= self.at_right, y <= self.at_right)
+        below = np.where(self.up, y <= self.at_left, y >= self.at_left)
+        passes = ~(above | below | np.isnan(y))
+        sign = np.where(self.up, 1.0, -1.0)
+
+        def excess(x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+            p, dp = self._evaluate(x)
+            return sign * (p - y), sign * dp, 4e-16 * (np.abs(p - self.c[0]) + np.abs(y - self.c[0]))
+
+        x = _increasing_root(excess, *self._bracket(y, passes), passes)
+        return np.where(passes, x, np.where(above, self.right, self.left)), passes
+
+    def _bracket(self, y: FloatArray, passes: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
+        """Finite ends of the intervals, far enough out to hold the preimage of y."""
+        scale = self.root_beta[1]
+        inner = np.where(
+            np.isfinite(self.left), self.left, np.where(np.isfinite(self.right), self.right, 0.0)
+        )
+        ends = []
+        for end, sign in ((self.left, -1.0), (self.right, 1.0)):
+            infinite = ~np.isfinite(end)
+            x = np.where(infinite, inner + sign * scale, end) + np.zeros_like(y)
+            reach = scale
+            while np.isfinite(reach):
+                over = sign * np.where(self.up, self._evaluate(x)[0] - y, y - self._evaluate(x)[0])
+                short = passes & infinite & (over < 0)
+                if not short.any():
+                    break
+                reach *= 2
+                x = np.where(short, inner + sign * reach, x)
+            ends.append(x)
+        return ends[0], ends[1]
+
+    def _mass(self, lower: FloatArray, upper: FloatArray) -> FloatArray:
+        """P(lower < xi <= upper) from the nearer tail."""
+        g = self.germ
+        return np.where(lower > self.median, g.sf(lower) - g.sf(upper), g.cdf(upper) - g.cdf(lower))
+
+    def cumulants(self, order: int = 8) -> FloatArray:
+        d = len(self.c) - 1
+        known = int(min(order, 2 * max_degree(self.germ) // d))
+        nodes, weights = exact_rule(self.germ, known * d)
+        centred = self._evaluate(nodes)[0] - self.c[0]
+        central = [weights @ centred**r if r <= known else np.nan for r in range(2, order + 1)]
+        return cumulants_from_moments(float(self.c[0]), central)
+
+    def logcf(self, t: ArrayLike) -> ComplexArray:
+        t = np.asarray(t, dtype=complex)
+        result = np.empty(t.shape, dtype=complex)
+        octave = np.ceil(np.log2(np.maximum(np.abs(t) * self.root_beta[1], 1.0)))
+        for part in (octave == o for o in np.unique(octave)):  # a fast wave needs more nodes than a slow one
+            result[part] = self._discretized(t[part]).logcf(t[part])
+        return result
+
+    def _discretized(self, t: ComplexArray) -> Residuals:
+        """Nodes and weights that integrate exp(i t p) for all given t."""
+        hardest = t[[np.abs(t).argmax(), t.imag.argmax(), t.imag.argmin()]]
+
+        def waves(x: FloatArray) -> FloatArray:
+            values = np.exp(1j * hardest * (self._evaluate(x)[0] - self.c[0])[:, None])
+            return np.concatenate([values.real, values.imag], axis=-1)
+
+        nodes, weights = discretize(self.germ, lambda _x, _w: waves)
+        return Residuals(self._evaluate(nodes)[0], weights)
+
+    def _tails_and_density(self, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        xi, passes = self._preimage(y)
+        before, after = self._mass(self.left, xi), self._mass(xi, self.right)
+        point = np.where(passes, xi, self.median)
+        with np.errstate(divide="ignore"):
+            density = np.where(passes, self.germ.pdf(point) / np.abs(self._evaluate(point)[1]), 0.0)
+        sums = [np.where(self.up, before, after), np.where(self.up, after, before), density]
+        cdf, sf, pdf = (np.where(np.isnan(y), np.nan, part.sum(axis=-1)) for part in sums)
+        return cdf, sf, pdf
+
+    def pdf(self, x: ArrayLike) -> FloatArray:
+        return self._tails_and_density(np.asarray(x, dtype=float))[2]
+
+    def cdf(self, x: ArrayLike) -> FloatArray:
+        return self._tails_and_density(np.asarray(x, dtype=float))[0]
+
+    def sf(self, x: ArrayLike) -> FloatArray:
+        return self._tails_and_density(np.asarray(x, dtype=float))[1]
+
+    def ppf(self, q: ArrayLike) -> FloatArray:
+        q = np.asarray(q, dtype=float)
+        return self._quantile(q, 1 - q)
+
+    def isf(self, q: ArrayLike) -> FloatArray:
+        q = np.asarray(q, dtype=float)
+        return self._quantile(1 - q, q)
+
+    def _quantile(self, below: FloatArray, above: FloatArray) -> FloatArray:
+        """The y with P(M <= y) = below and P(M > y) = above, from the smaller of the two."""
+        if len(self.up) == 1:
+            xi = np.where(below < above, *(f(q) for f, q in self._monotone_tails(below, above)))
+            finite = np.isfinite(xi)
+            y = self._evaluate(np.where(finite, xi, 0.0))[0]
+            at_end = np.where(xi > self.median, self.at_right[0], self.at_left[0])
+            return np.where(finite, y, np.where(np.isnan(xi), np.nan, at_end))
+        inside = (below > 0) & (above > 0)
+        lower = below <= above
+        lo = self._extreme(np.where(inside, below, 0.5), np.min)
+        hi = self._extreme(np.where(inside, above, 0.5), np.max)
+
+        def excess(y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+            # Newton's method on the logarithm of a tail goes straight where the tail itself is flat.
+            cdf, sf, pdf = self._tails_and_density(y)
+            with np.errstate(all="ignore"):
+                tail = np.where(lower, cdf, sf)
+                gap = np.log(tail / np.where(lower, below, above))
+                slope = pdf / tail
+                return np.where(lower, gap, -gap), slope, 1e-15 + 1e-15 * np.abs(y - self.c[0]) * slope
+
+        y = _increasing_root(excess, lo, hi, inside)
+        ends = self.support()
+        y = np.where(inside, y, np.where(below <= 0, ends[0], ends[1]))
+        return np.where((below >= 0) & (above >= 0), y, np.nan)
+
+    def _monotone_tails(self, below: FloatArray, above: FloatArray) -> Any:
+        """Quantile functions of the germ and their levels, for small ``below`` and for small ``above``."""
+        if self.up[0]:
+            return (self.germ.ppf, below), (self.germ.isf, above)
+        return (self.germ.isf, below), (self.germ.ppf, above)
+
+    def _extreme(self, level: FloatArray, choose: Callable[..., FloatArray]) -> FloatArray:
+        """Smallest or largest p over a central interval of the germ that leaves out half of the level."""
+        ends = np.stack([self.germ.ppf(level / 4), self.germ.isf(level / 4)], axis=-1)
+        turning = np.clip(self.left[1:], ends[..., :1], ends[..., 1:])
+        return choose(self._evaluate(np.concatenate([ends, turning], axis=-1))[0], axis=-1)
+
+    def rvs(self, size: int | tuple[int, ...] = 1, random_state: RandomState = None) -> FloatArray:
+        return self._evaluate(self.germ.rvs(size, random_state))[0]
+
+    def support(self) -> tuple[float, float]:
+        ends = np.append(self.at_left, self.at_right)
+        return float(ends.min()), float(ends.max())
