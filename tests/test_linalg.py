@@ -44,7 +44,20 @@ def test_triangular_solves_and_inverse(matrix):
     rows = np.random.default_rng(1).normal(size=(7, 150))
     np.testing.assert_allclose(linalg.solve_lower(factor, rows.copy()) @ lower.T, rows, atol=1e-12)
     np.testing.assert_allclose(linalg.solve_lower_transposed(factor, rows.copy()) @ lower, rows, atol=1e-12)
-    np.testing.assert_allclose(linalg.inverse_from_cholesky(factor), np.linalg.inv(matrix), atol=1e-12)
+    inverse = linalg.inverse_from_cholesky(factor)
+    np.testing.assert_allclose(np.tril(inverse), np.tril(np.linalg.inv(matrix)), atol=1e-12)
+
+
+@pytest.mark.parametrize("blocked", [False, True])
+def test_add_outer_updates_the_lower_triangle(matrix, blocked, monkeypatch):
+    if blocked:
+        monkeypatch.setattr(linalg, "BLOCKED_ABOVE", 10)
+        monkeypatch.setattr(linalg, "BLOCK", 32)
+    rows = np.random.default_rng(1).normal(size=(3, 150))
+    expected = np.tril(-2.0 * matrix + 0.5 * rows.T @ rows)
+    work = matrix.copy()
+    assert np.shares_memory(linalg.add_outer(work, rows, 0.5, -2.0), work)
+    np.testing.assert_allclose(np.tril(work), expected, atol=1e-10)
 
 
 def test_matmul_equals_numpy():

@@ -1,8 +1,8 @@
 """The few operations of linear algebra that everything rests on: one place factorises, in place, on one triangle.
 
 Matrices are C-ordered and only their lower triangle is read; right-hand sides are rows, so that ``(m, n)`` arrays of
-query points are solved in place. All of it calls SciPy's BLAS and LAPACK: NumPy's ``@`` would start a second pool of
-threads that competes with the first.
+query points are solved in place. NumPy arrays go to SciPy's BLAS and LAPACK (NumPy's ``@`` would start a second pool
+of threads that competes with the first); the arrays of other libraries stay on their device, see ``arrays.py``.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 from scipy.linalg import get_blas_funcs, get_lapack_funcs
 
-from ._typing import FloatArray
+from . import arrays
+from ._typing import Array
 
 __all__ = [
     "NotPositiveDefiniteError",
+    "add_outer",
     "cholesky",
     "inverse_from_cholesky",
     "matmul",
@@ -31,17 +33,17 @@ class NotPositiveDefiniteError(np.linalg.LinAlgError):
     """The matrix K + R is not positive definite in floating point."""
 
 
-def cholesky(matrix: FloatArray) -> FloatArray:
+def cholesky(matrix: Array) -> Array:
     """Overwrite the lower triangle of a symmetric matrix by its Cholesky factor.
 
     Parameters
     ----------
-    matrix : ndarray of shape (n, n)
-        C-ordered; only the lower triangle is read, and it is overwritten.
+    matrix : array of shape (n, n)
+        C-ordered; only the lower triangle is read, and it is overwritten (not in a library whose arrays do not change).
 
     Returns
     -------
-    ndarray of shape (n, n)
+    array of shape (n, n)
         The same array; its strict upper triangle is arbitrary.
 
     Raises
@@ -54,58 +56,74 @@ def cholesky(matrix: FloatArray) -> FloatArray:
     >>> cholesky(np.array([[4.0, 0.0], [2.0, 2.0]]))[1].tolist()
     [1.0, 1.0]
     """
-    n = len(matrix)
-    if not np.isfinite(np.trace(matrix)):
+    if not np.isfinite(float(arrays.trace(matrix))):
         msg = "the kernel matrix has NaN or infinite entries on its diagonal; check the kernel's hyperparameters"
         raise NotPositiveDefiniteError(msg)
-    if n <= BLOCKED_ABOVE:
+    n = matrix.shape[0]
+    if n <= arrays.blocked_above(matrix, BLOCKED_ABOVE):
         return _factor(matrix, 0)
-    for start in range(0, n, BLOCK):
-        stop = min(start + BLOCK, n)
-        corner = _factor(np.ascontiguousarray(matrix[start:stop, start:stop]), start)
+    step = arrays.block(matrix, BLOCK)
+    for start in range(0, n, step):
+        stop = min(start + step, n)
+        corner = _factor(arrays.contiguous(matrix[start:stop, start:stop]), start)
         matrix[start:stop, start:stop] = corner
-        panel = solve_lower(corner, np.ascontiguousarray(matrix[stop:, start:stop]))
+        panel = solve_lower(corner, arrays.contiguous(matrix[stop:, start:stop]))
         matrix[stop:, start:stop] = panel
-        for left in range(stop, n, BLOCK):
-            right = min(left + BLOCK, n)
+        for left in range(stop, n, step):
+            right = min(left + step, n)
             rows = panel[left - stop :]
-            matrix[left:, left:right] -= matmul(rows, rows[: right - left], transpose_b=True)
+            arrays.subtract_product(matrix[left:, left:right], rows, rows[: right - left], matmul)
     return matrix
 
 
-def _factor(matrix: FloatArray, offset: int) -> FloatArray:
-    potrf = get_lapack_funcs("potrf", (matrix,))
-    # The transpose of a C-ordered array is Fortran-ordered without a copy: its upper triangle is our lower one.
-    factor, info = potrf(matrix.T, lower=0, overwrite_a=1, clean=0)
-    if info != 0:
+def _factor(matrix: Array, offset: int) -> Array:
+    if arrays.is_numpy(matrix):
+        potrf: Any = get_lapack_funcs("potrf", (matrix,))
+        # The transpose of a C-ordered array is Fortran-ordered without a copy: its upper triangle is our lower one.
+        factor, info = potrf(matrix.T, lower=0, overwrite_a=1, clean=0)
+        factor = factor.T
+        row: int | None = int(info) - 1
+    else:
+        factor, row = arrays.cholesky(matrix)
+    if row != -1:
+        where = "" if row is None else f" at row {offset + row}"
         raise NotPositiveDefiniteError(
-            f"K + R is not positive definite at row {offset + abs(info) - 1}: raise the ridge (or the noise variance), "
+            f"K + R is not positive definite{where}: raise the ridge (or the noise variance), "
             "shorten the kernel's length scale, or check that the kernel is positive semi-definite "
             "and that rows of X which almost coincide are meant to differ"
         )
-    return np.asarray(factor.T)
+    return factor
 
 
-def _trsm(factor: FloatArray, rows: FloatArray, transposed: int) -> FloatArray:
-    if rows.size == 0:
+def _trsm(factor: Array, rows: Array, transposed: int) -> Array:
+    if 0 in rows.shape:
         return rows
-    trsm = get_blas_funcs("trsm", (factor, rows))
-    return np.asarray(trsm(1.0, factor.T, rows.T, lower=0, trans_a=transposed, overwrite_b=1).T)
+    if not arrays.is_numpy(factor):
+        return arrays.solve_triangular(factor, rows, transposed=not transposed)
+    if factor.flags.c_contiguous:
+        trsm: Any = get_blas_funcs("trsm", (factor, rows))
+        return np.asarray(trsm(1.0, factor.T, rows.T, lower=0, trans_a=transposed, overwrite_b=1).T)
+    # A factor that has room to grow is part of a larger array; trtrs takes its leading dimension.
+    n, width = len(factor), factor.strides[0] // factor.itemsize
+    padded = np.lib.stride_tricks.as_strided(factor, (n, width), factor.strides, writeable=False)
+    trtrs: Any = get_lapack_funcs("trtrs", (factor, rows))
+    solution, _ = trtrs(padded.T, rows.T, lower=0, trans=transposed, overwrite_b=1)
+    return np.asarray(solution.T)
 
 
-def solve_lower(factor: FloatArray, rows: FloatArray) -> FloatArray:
+def solve_lower(factor: Array, rows: Array) -> Array:
     """Replace each row b by v with L v = b.
 
     Parameters
     ----------
-    factor : ndarray of shape (n, n)
+    factor : array of shape (n, n)
         From :func:`cholesky`.
-    rows : ndarray of shape (m, n)
-        C-ordered; overwritten.
+    rows : array of shape (m, n)
+        C-ordered; overwritten where the library can.
 
     Returns
     -------
-    ndarray of shape (m, n)
+    array of shape (m, n)
 
     Examples
     --------
@@ -115,19 +133,19 @@ def solve_lower(factor: FloatArray, rows: FloatArray) -> FloatArray:
     return _trsm(factor, rows, 1)
 
 
-def solve_lower_transposed(factor: FloatArray, rows: FloatArray) -> FloatArray:
+def solve_lower_transposed(factor: Array, rows: Array) -> Array:
     """Replace each row v by b with L' b = v.
 
     Parameters
     ----------
-    factor : ndarray of shape (n, n)
+    factor : array of shape (n, n)
         From :func:`cholesky`.
-    rows : ndarray of shape (m, n)
-        C-ordered; overwritten.
+    rows : array of shape (m, n)
+        C-ordered; overwritten where the library can.
 
     Returns
     -------
-    ndarray of shape (m, n)
+    array of shape (m, n)
 
     Examples
     --------
@@ -137,45 +155,83 @@ def solve_lower_transposed(factor: FloatArray, rows: FloatArray) -> FloatArray:
     return _trsm(factor, rows, 0)
 
 
-def inverse_from_cholesky(factor: FloatArray) -> FloatArray:
-    """Symmetric inverse (L L')^-1, whole, from the Cholesky factor, which is kept.
+def inverse_from_cholesky(factor: Array) -> Array:
+    """Lower triangle of the inverse (L L')^-1 from the Cholesky factor, which is kept.
 
     Parameters
     ----------
-    factor : ndarray of shape (n, n)
+    factor : array of shape (n, n)
 
     Returns
     -------
-    ndarray of shape (n, n)
+    array of shape (n, n)
+        C-ordered; its strict upper triangle is arbitrary.
 
     Examples
     --------
-    >>> inverse_from_cholesky(np.array([[2.0, 0.0], [0.0, 1.0]])).tolist()
-    [[0.25, 0.0], [0.0, 1.0]]
+    >>> np.tril(inverse_from_cholesky(np.array([[2.0, 0.0], [1.0, 1.0]]))).tolist()
+    [[0.5, 0.0], [-0.5, 1.0]]
     """
-    potri = get_lapack_funcs("potri", (factor,))
+    if not arrays.is_numpy(factor):
+        return arrays.inverse_from_cholesky(factor)
+    potri: Any = get_lapack_funcs("potri", (factor,))
     inverse, _ = potri(np.array(factor, order="C").T, lower=0, overwrite_c=1)
-    lower = np.tril(inverse.T)
-    lower += np.tril(lower, -1).T
-    return np.asarray(lower)
+    return np.asarray(inverse.T)
 
 
-def matmul(a: FloatArray, b: FloatArray, *, transpose_b: bool = False) -> FloatArray:
-    """Product A B, or A B', of C-ordered matrices through SciPy's BLAS.
+def add_outer(matrix: Array, rows: Array, alpha: float, beta: float) -> Array:
+    """Overwrite the lower triangle of a symmetric matrix M by beta M + alpha R'R.
 
     Parameters
     ----------
-    a : ndarray of shape (m, k)
-    b : ndarray of shape (k, n), or (n, k) with ``transpose_b``
+    matrix : array of shape (n, n)
+        C-ordered; overwritten where the library can.
+    rows : array of shape (k, n)
+        R.
+    alpha, beta : float
 
     Returns
     -------
-    ndarray of shape (m, n)
+    array of shape (n, n)
+        The same array; its strict upper triangle is arbitrary.
+
+    Examples
+    --------
+    >>> np.tril(add_outer(np.eye(2), np.array([[1.0, 2.0]]), 1.0, -1.0)).tolist()
+    [[0.0, 0.0], [2.0, 3.0]]
+    """
+    if not arrays.is_numpy(matrix):
+        return arrays.add_outer(matrix, rows, alpha, beta)
+    n = len(matrix)
+    if n <= BLOCKED_ABOVE:
+        syrk: Any = get_blas_funcs("syrk", (matrix, rows))
+        return np.asarray(syrk(alpha, rows.T, beta=beta, c=matrix.T, trans=0, lower=0, overwrite_c=1).T)
+    for start in range(0, n, BLOCK):
+        block = matrix[start:, start : start + BLOCK]
+        block *= beta
+        columns = np.ascontiguousarray(rows[:, start : start + BLOCK])
+        block += matmul(np.ascontiguousarray(alpha * rows[:, start:].T), columns)
+    return matrix
+
+
+def matmul(a: Array, b: Array, *, transpose_b: bool = False) -> Array:
+    """Product A B, or A B', of C-ordered matrices.
+
+    Parameters
+    ----------
+    a : array of shape (m, k)
+    b : array of shape (k, n), or (n, k) with ``transpose_b``
+
+    Returns
+    -------
+    array of shape (m, n)
 
     Examples
     --------
     >>> matmul(np.eye(2), np.ones((2, 1))).tolist()
     [[1.0], [1.0]]
     """
+    if not arrays.is_numpy(a):
+        return a @ (b.T if transpose_b else b)
     gemm: Any = get_blas_funcs("gemm", (a, b))
     return np.asarray(gemm(1.0, b.T, a.T, trans_a=int(transpose_b)).T)

@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from . import arrays
 from ._typing import FloatArray, IntArray
 from .linalg import matmul
 
@@ -64,18 +65,37 @@ class Samples:
         -------
         Samples
         """
-        n = len(X)
+        n = X.shape[0]
         if regulariser.ndim == 2 or scale.ndim == 2:
             return cls(X, np.arange(n), np.ones(n), regulariser, scale)
-        first, index = _distinct_rows(X)
+        first, index = _distinct_rows(arrays.as_numpy(X))
         precision = 1 / regulariser
         share = precision / np.bincount(index, weights=precision)[index]
-        return cls(X[first], index, share, regulariser, scale)
+        return cls(arrays.take(X, first), index, share, regulariser, scale)
+
+    def without(self, rows: IntArray) -> Samples:
+        """The samples that remain when some are dropped; the places that remain keep their order.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            Numbers of the samples to drop.
+
+        Returns
+        -------
+        Samples
+        """
+        keep = np.ones(len(self.index), dtype=bool)
+        keep[rows] = False
+        left, index = np.unique(self.index[keep], return_inverse=True)
+        precision = 1 / self.row_regulariser[keep]
+        share = precision / np.bincount(index, weights=precision)[index]
+        return Samples(self.points[left], index, share, self.row_regulariser[keep], self.scale[keep])
 
     @property
     def n_places(self) -> int:
         """Number U of places."""
-        return len(self.points)
+        return int(self.points.shape[0])
 
     @cached_property
     def regulariser(self) -> FloatArray:
@@ -88,8 +108,8 @@ class Samples:
     def gain(self) -> FloatArray:
         """Covariance of the places' means for noise of variance 1, L L' collapsed: (U,) or (U, U)."""
         if self.scale.ndim == 2:
-            return matmul(self.scale, self.scale, transpose_b=True)
-        return np.bincount(self.index, weights=(self.share * self.scale) ** 2)
+            return np.asarray(matmul(self.scale, self.scale, transpose_b=True))
+        return np.asarray(np.bincount(self.index, weights=(self.share * self.scale) ** 2), dtype=np.float64)
 
     def means(self, values: FloatArray) -> FloatArray:
         """Mean of the samples (D, n_y) at each place, (U, n_y)."""

@@ -8,16 +8,19 @@ holds as it stands.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
 
-from ._typing import FloatArray
+from . import arrays
+from ._typing import Array
+from .growing import Growing
 from .kernels import Kernel, gram
+from .kernels.tiles import mirrored
 from .linalg import (
     NotPositiveDefiniteError,
+    add_outer,
     cholesky,
     inverse_from_cholesky,
     matmul,
@@ -25,8 +28,9 @@ from .linalg import (
     solve_lower_transposed,
 )
 from .samples import Samples
+from .trend import Trend
 
-__all__ = ["Smoother", "Trend"]
+__all__ = ["Smoother", "quadratic_form"]
 
 CHUNK = 2**22  # kernel values of a chunk of queries: 32 MiB
 
@@ -42,12 +46,14 @@ class Smoother:
     targets : ndarray of shape (D, n_y)
         y0 = y - E M, the samples without the mean of their noise.
     trend : {None, "constant", "linear"}
+    factor : ndarray of shape (U, U), optional
+        Cholesky factor of K + R, where it is known already.
+    store : Growing, optional
+        The memory that the factor lives in, if there is room to append rows.
 
     Attributes
     ----------
     places : ndarray of shape (U, d)
-    dual : ndarray of shape (U, n_y)
-        Coefficients of the mean in terms of k(x).
 
     Examples
     --------
@@ -55,95 +61,140 @@ class Smoother:
     >>> X = np.array([[0.0], [1.0]])
     >>> smoother = Smoother(RBF(1.0), Samples.collapse(X, np.ones(2), np.ones(2)), np.array([[0.0], [1.0]]))
     >>> model, gain = smoother.variances(X)
-    >>> bool(np.allclose(model + gain, smoother.posterior_variance(X)))
+    >>> bool(np.allclose(model + gain, smoother.mean_and_variance(X)[1]))
     True
     """
 
     def __init__(
-        self, kernel: Kernel, samples: Samples, targets: FloatArray, trend: str | None = None
+        self,
+        kernel: Kernel,
+        samples: Samples,
+        targets: Array,
+        trend: str | None = None,
+        factor: Array | None = None,
+        store: Growing | None = None,
     ) -> None:
         self.kernel = kernel
         self.samples = samples
         self.targets = targets
         self.places = samples.points
         self.trend = Trend(trend, self.places)
-        self.factor = cholesky(_plus(gram(kernel, self.places), samples.regulariser))
-        self._lh = solve_lower(
-            self.factor, np.ascontiguousarray(self.trend(self.places).T)
-        )  # L^-1 H, as rows
-        self._information = self._trend_information()
-        means = np.ascontiguousarray(samples.means(targets).T)
-        whitened = solve_lower(self.factor, means.copy())
-        self.trend_coefficients = np.linalg.solve(self._information, self._lh @ whitened.T)  # (q, n_y)
-        whitened -= self.trend_coefficients.T @ self._lh
-        self._quadratic = float(np.sum(whitened**2))  # ybar' Q ybar
-        self.dual = np.ascontiguousarray(solve_lower_transposed(self.factor, whitened).T)
-
-    def _trend_information(self) -> FloatArray:
-        """H'AH, refused where the places do not determine the trend."""
-        information = self._lh @ self._lh.T
-        if len(information) and np.linalg.cond(information) > 1e12:
+        if factor is None:
+            matrix = gram(kernel, self.places)
+            factor = cholesky(arrays.add_covariance(matrix, arrays.like(samples.regulariser, matrix)))
+        self.factor = factor
+        self.store = store
+        # L^-1 H, as rows, and H'AH
+        self.whitened_trend = solve_lower(factor, arrays.contiguous(self.trend(self.places).T))
+        self.information = self.whitened_trend @ self.whitened_trend.T
+        if 0 not in self.information.shape and np.linalg.cond(arrays.as_numpy(self.information)) > 1e12:
             msg = (
-                f"the trend has {len(information)} coefficients, which {self.samples.n_places} different rows of X do "
+                f"the trend has {len(self.information)} coefficients, which {samples.n_places} different rows of X do "
                 "not determine: use trend='constant' or trend=None, or add rows"
             )
             raise NotPositiveDefiniteError(msg)
-        return information
 
-    def _chunks(self, X: FloatArray) -> Iterator[slice]:
+    @cached_property
+    def _whitened(self) -> tuple[Array, Array]:
+        """L^-1 (ybar - H beta) as rows (n_y, U), and the coefficients beta of the trend (q, n_y)."""
+        means = np.array(self.samples.means(self.targets).T, order="C")
+        whitened = solve_lower(self.factor, arrays.like(means, self.factor))
+        if 0 in self.information.shape:
+            return whitened, self.whitened_trend @ whitened.T
+        xp = arrays.namespace(self.factor)
+        coefficients = xp.linalg.solve(self.information, self.whitened_trend @ whitened.T)
+        return whitened - coefficients.T @ self.whitened_trend, coefficients
+
+    @property
+    def trend_coefficients(self) -> Array:
+        """Coefficients beta of the trend, (q, n_y)."""
+        return self._whitened[1]
+
+    @cached_property
+    def dual(self) -> Array:
+        """Coefficients of the mean in terms of k(x), (U, n_y)."""
+        rows = solve_lower_transposed(self.factor, arrays.copy(self._whitened[0]))
+        return arrays.contiguous(rows.T)
+
+    @cached_property
+    def _regulariser(self) -> Array:
+        return arrays.like(self.samples.regulariser, self.factor)
+
+    @cached_property
+    def _gain(self) -> Array:
+        return arrays.like(self.samples.gain, self.factor)
+
+    def _by_chunks(self, function: Callable[[Array], tuple[Array, ...]], X: Array) -> tuple[Array, ...]:
+        """Results of a function of the queries, chunk by chunk, so that memory stays bounded."""
         step = max(1, CHUNK // self.samples.n_places)
-        for start in range(0, len(X), step):
-            yield slice(start, start + step)
+        if X.shape[0] <= step:
+            return function(X)
+        parts = [function(X[start : start + step]) for start in range(0, X.shape[0], step)]
+        xp = arrays.namespace(X)
+        return tuple(xp.concat(part) for part in zip(*parts, strict=True))
 
-    def mean(self, X: FloatArray) -> FloatArray:
-        """Mean a(x)'y0 at the rows of X, (m, n_y) (eq. 13a)."""
-        result = self.trend(X) @ self.trend_coefficients
-        for part in self._chunks(X):
-            result[part] += matmul(self.kernel(X[part], self.places), self.dual)
-        return result
+    def _mean(self, X: Array, cross: Array) -> Array:
+        mean = matmul(cross, self.dual)
+        return mean + self.trend(X) @ self.trend_coefficients if self.trend.kind else mean
 
-    def _whiten(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _whiten(self, X: Array, cross: Array) -> tuple[Array, Array, Array]:
         """v = L^-1 k(x) as rows (m, U), the trend's mismatch d = h - H'A k (m, q), and (H'AH)^-1 d."""
-        v = solve_lower(self.factor, np.ascontiguousarray(self.kernel(X, self.places)))
-        mismatch = self.trend(X) - v @ self._lh.T
-        return v, mismatch, np.linalg.solve(self._information, mismatch.T).T
+        v = solve_lower(self.factor, cross)
+        mismatch = self.trend(X)
+        if not self.trend.kind:
+            return v, mismatch, mismatch
+        mismatch = mismatch - v @ self.whitened_trend.T
+        return v, mismatch, arrays.namespace(X).linalg.solve(self.information, mismatch.T).T
 
-    def _weigh(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Weights b of the places (m, U), and the posterior variance k(x,x) - k'Ak + d'(H'AH)^-1 d (m,)."""
-        v, mismatch, solved = self._whiten(X)
-        variance = self.kernel.diag(X) - np.einsum("ij,ij->i", v, v) + np.einsum("ij,ij->i", mismatch, solved)
-        v += solved @ self._lh
+    def _variance(self, X: Array, v: Array, mismatch: Array, solved: Array) -> Array:
+        """k(x,x) - k'Ak + d'(H'AH)^-1 d."""
+        variance = self.kernel.diag(X) - arrays.row_dots(v, v)
+        return variance + arrays.row_dots(mismatch, solved) if self.trend.kind else variance
+
+    def _weigh(self, X: Array) -> tuple[Array, Array]:
+        """Weights b of the places (m, U), and the posterior variance (m,)."""
+        v, mismatch, solved = self._whiten(X, self.kernel(X, self.places))
+        variance = self._variance(X, v, mismatch, solved)
+        if self.trend.kind:
+            v = v + solved @ self.whitened_trend
         return solve_lower_transposed(self.factor, v), variance
 
-    def weights(self, X: FloatArray) -> FloatArray:
+    def mean(self, X: Array) -> Array:
+        """Mean a(x)'y0 at the rows of X, (m, n_y) (eq. 13a)."""
+        return self._by_chunks(lambda part: (self._mean(part, self.kernel(part, self.places)),), X)[0]
+
+    def weights(self, X: Array) -> Array:
         """Weights of the places' means at the rows of X, (m, U)."""
         return self._weigh(X)[0]
 
-    def posterior_variance(self, X: FloatArray) -> FloatArray:
-        """Variance k(x,x) - k'Ak of a Gaussian process whose noise covariance is R, (m,) (eq. 2b)."""
-        result = np.empty(len(X))
-        for part in self._chunks(X):
-            v, mismatch, solved = self._whiten(X[part])
-            result[part] = self.kernel.diag(X[part]) - np.einsum("ij,ij->i", v, v)
-            result[part] += np.einsum("ij,ij->i", mismatch, solved)
-        return np.maximum(result, 0.0)
+    def mean_and_variance(self, X: Array) -> tuple[Array, Array]:
+        """Mean (m, n_y) and variance k(x,x) - k'Ak (m,) of a Gaussian process whose noise covariance is R (eq. 2)."""
 
-    def variances(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        def both(part: Array) -> tuple[Array, Array]:
+            cross = self.kernel(part, self.places)
+            mean = self._mean(part, cross)  # before the cross-covariances are overwritten
+            return mean, arrays.positive_part(self._variance(part, *self._whiten(part, cross)))
+
+        mean, variance = self._by_chunks(both, X)
+        return mean, variance
+
+    def variances(self, X: Array) -> tuple[Array, Array]:
         """Model part P2 and noise gain |L'a|^2 at the rows of X, both (m,)."""
-        model, gain = np.empty(len(X)), np.empty(len(X))
-        for part in self._chunks(X):
-            weights, variance = self._weigh(X[part])
-            model[part] = variance - _quadratic_form(weights, self.samples.regulariser)
-            gain[part] = _quadratic_form(weights, self.samples.gain)
-        return np.maximum(model, 0.0), gain
 
-    def model_covariance(self, X: FloatArray) -> FloatArray:
+        def both(part: Array) -> tuple[Array, Array]:
+            weights, variance = self._weigh(part)
+            model = variance - quadratic_form(weights, self._regulariser)
+            return arrays.positive_part(model), quadratic_form(weights, self._gain)
+
+        model, gain = self._by_chunks(both, X)
+        return model, gain
+
+    def model_covariance(self, X: Array) -> Array:
         """Prior covariance of f(x) - a(x)'f(X) between the rows of X, (m, m); its diagonal is P2."""
-        v, mismatch, solved = self._whiten(X)
+        v, mismatch, solved = self._whiten(X, self.kernel(X, self.places))
         covariance = self.kernel(X, X) - matmul(v, v, transpose_b=True) + mismatch @ solved.T
-        v += solved @ self._lh
-        weights = solve_lower_transposed(self.factor, v)
-        return np.asarray(covariance - _times(weights, self.samples.regulariser) @ weights.T)
+        weights = solve_lower_transposed(self.factor, v + solved @ self.whitened_trend)
+        return covariance - _times(weights, self._regulariser) @ weights.T
 
     def log_likelihood(self) -> float:
         """Log density of the targets under a Gaussian process with noise covariance R, summed over outputs.
@@ -151,140 +202,52 @@ class Smoother:
         The trend's coefficients are at their best values (profile likelihood).
         """
         n, n_outputs = self.targets.shape
-        log_determinant = 2 * np.sum(np.log(np.diagonal(self.factor)))
-        quadratic = self._quadratic
+        log_determinant = 2 * float(np.sum(np.log(arrays.as_numpy(arrays.diagonal(self.factor)))))
+        quadratic = float(np.sum(arrays.as_numpy(self._whitened[0]) ** 2))  # ybar' Q ybar
         regulariser = self.samples.row_regulariser
         if regulariser.ndim == 1:
-            log_determinant += np.sum(np.log(regulariser)) - np.sum(np.log(self.samples.regulariser))
-            quadratic += float(np.sum(self._within**2 / regulariser[:, None]))
+            log_determinant += float(np.sum(np.log(regulariser)) - np.sum(np.log(self.samples.regulariser)))
+            quadratic += float(np.sum(self.within**2 / regulariser[:, None]))
         return float(-0.5 * (quadratic + n_outputs * (log_determinant + n * np.log(2 * np.pi))))
 
-    def log_likelihood_gradient(self) -> FloatArray:
+    def log_likelihood_gradient(self) -> Array:
         """Gradient of :meth:`log_likelihood` with respect to the kernel's ``theta``, (p,)."""
-        n_outputs = self.targets.shape[1]
-        sensitivity = matmul(self.dual, self.dual, transpose_b=True) - n_outputs * self.inverse
-        return self.kernel.pullback(self.places, 0.5 * sensitivity, symmetric=True)
+        # d log-likelihood / dK = (alpha alpha' - n_y A) / 2, of which the lower triangle is enough
+        rows = arrays.contiguous(self.dual.T)
+        sensitivity = add_outer(inverse_from_cholesky(self.factor), rows, 0.5, -0.5 * rows.shape[0])
+        return self.kernel.pullback(self.places, sensitivity, symmetric=True)
 
     @cached_property
-    def _within(self) -> FloatArray:
+    def within(self) -> Array:
         """Targets minus the mean of their place, (D, n_y)."""
         return np.asarray(self.targets - self.samples.means(self.targets)[self.samples.index])
 
     @cached_property
-    def inverse(self) -> FloatArray:
+    def inverse(self) -> Array:
         """A = (K + R)^-1 of the places, (U, U)."""
-        return inverse_from_cholesky(self.factor)
-
-    def leave_one_out(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """What the smoother without sample i says about sample i, for all i, from one inverse.
-
-        Returns
-        -------
-        residual : ndarray of shape (D, n_y)
-            y0_i minus the mean at x_i.
-        model, gain : ndarray of shape (D,)
-            Model part P2 and noise gain |L'a|^2 at x_i.
-        """
-        projected = self.inverse  # Q = A - AH (H'AH)^-1 H'A
-        if len(self._information):
-            ah = solve_lower_transposed(self.factor, self._lh.copy())
-            projected = projected - ah.T @ np.linalg.solve(self._information, ah)
-        if self.samples.row_regulariser.ndim == 2:
-            return self._leave_one_out_correlated(projected)
-        return self._leave_one_out_collapsed(projected)
-
-    def _leave_one_out_collapsed(self, projected: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Q of the samples from Q of the places, by the Woodbury identity.
-
-        Q_ii = (1 - share_i) / r_i + share_i^2 Q_uu; off the diagonal share_i share_j Q_uv between places and
-        share_i share_j (Q_uu - 1/R_u) within one.
-        """
-        index, share = self.samples.index, self.samples.share
-        row_r, place_r = self.samples.row_regulariser, self.samples.regulariser
-        place_q = np.diagonal(projected)
-        diagonal = (1 - share) / row_r + share**2 * place_q[index]
-        residual = (self._within / row_r[:, None] + share[:, None] * self.dual[index]) / diagonal[:, None]
-
-        between, within = projected**2, (place_q - 1 / place_r) ** 2
-        np.fill_diagonal(between, 0.0)
-
-        def spread(place: FloatArray, row: FloatArray) -> FloatArray:
-            """Sum over j != i of a_j^2 c_j, for c of the samples, collapsed and row by row."""
-            others = (between @ place + within * place)[index] - within[index] * share**2 * row
-            return np.asarray(np.maximum(others, 0.0) * share**2 / diagonal**2)
-
-        model = 1 / diagonal - row_r - spread(place_r, row_r)
-        return residual, np.maximum(model, 0.0), spread(self.samples.gain, self.samples.scale**2)
-
-    def _leave_one_out_correlated(self, projected: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The noise of sample i tells of its neighbours' noise, but the estimate of f(x_i) must not use that.
-
-        With cross-covariance K, not K + R, between f(x_i) and the others: a = -Q_i/Q_ii - (Q without i) R_i.
-        """
-        regulariser = self.samples.row_regulariser
-        diagonal = np.diagonal(projected)
-        off = regulariser - np.diag(np.diagonal(regulariser))
-        leaked = matmul(projected, off)
-        weights = projected * ((np.diagonal(leaked) - 1) / diagonal) - leaked  # column i: sample i left out
-        np.fill_diagonal(weights, 0.0)
-        weights = np.ascontiguousarray(weights.T)
-        kernel = self.kernel(self.places, self.places)
-        model = (
-            np.diagonal(kernel)
-            - 2 * np.einsum("ij,ij->i", weights, kernel)
-            + _quadratic_form(weights, kernel)
-        )
-        residual = self.targets - weights @ self.targets
-        return residual, np.maximum(model, 0.0), _quadratic_form(weights, self.samples.gain)
+        inverse = inverse_from_cholesky(self.factor)
+        return mirrored(inverse) if arrays.is_numpy(inverse) else inverse
 
 
-@dataclass(frozen=True)
-class Trend:
-    """Basis functions h of the trend: none, the constant, or the constant and the inputs.
-
-    Parameters
-    ----------
-    kind : {None, "constant", "linear"}
-    places : ndarray of shape (U, d)
-        The inputs are centred and scaled by them, which changes the conditioning and nothing else.
-
-    Examples
-    --------
-    >>> X = np.array([[0.0], [2.0]])
-    >>> Trend("linear", X)(X).tolist()
-    [[1.0, -1.0], [1.0, 1.0]]
-    """
-
-    kind: str | None
-    places: FloatArray
-
-    def __post_init__(self) -> None:
-        if self.kind not in (None, "constant", "linear"):
-            msg = f"trend must be None, 'constant' or 'linear', got {self.kind!r}"
-            raise ValueError(msg)
-
-    def __call__(self, X: FloatArray) -> FloatArray:
-        """Values h(x) at the rows of X, (m, q)."""
-        if self.kind == "linear":
-            spread = self.places.std(axis=0)
-            centred = (X - self.places.mean(axis=0)) / np.where(spread == 0, 1.0, spread)
-            return np.column_stack([np.ones(len(X)), centred])
-        return np.ones((len(X), int(self.kind == "constant")))
-
-
-def _plus(matrix: FloatArray, covariance: FloatArray) -> FloatArray:
-    """Add a covariance, given whole or by its diagonal, in place."""
-    if covariance.ndim == 2:
-        matrix += covariance
-    else:
-        matrix.flat[:: len(matrix) + 1] += covariance
-    return matrix
-
-
-def _times(weights: FloatArray, covariance: FloatArray) -> FloatArray:
+def _times(weights: Array, covariance: Array) -> Array:
     return matmul(weights, covariance) if covariance.ndim == 2 else weights * covariance
 
 
-def _quadratic_form(weights: FloatArray, covariance: FloatArray) -> FloatArray:
-    """b'Cb for each row b, with C given whole or by its diagonal."""
-    return np.asarray(np.einsum("ij,ij->i", _times(weights, covariance), weights))
+def quadratic_form(weights: Array, covariance: Array) -> Array:
+    """b'Cb for each row b, with C given whole or by its diagonal.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (m, n)
+    covariance : ndarray of shape (n,) or (n, n)
+
+    Returns
+    -------
+    ndarray of shape (m,)
+
+    Examples
+    --------
+    >>> quadratic_form(np.array([[1.0, 2.0]]), np.array([3.0, 1.0])).tolist()
+    [7.0]
+    """
+    return arrays.row_dots(_times(weights, covariance), weights)

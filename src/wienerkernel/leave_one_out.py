@@ -1,0 +1,96 @@
+"""What a smoother without sample i says about sample i, for all i, from one inverse.
+
+With Q = A - AH (H'AH)^-1 H'A (Q = A without a trend), the residual is (Q y0)_i / Q_ii and the weights are -Q_ij / Q_ii.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import arrays
+from ._typing import FloatArray
+from .linalg import matmul, solve_lower_transposed
+from .smoother import Smoother, quadratic_form
+
+__all__ = ["leave_one_out"]
+
+Parts = tuple[FloatArray, FloatArray, FloatArray]
+
+
+def leave_one_out(smoother: Smoother) -> Parts:
+    """Residuals and variances of all samples, each left out in turn.
+
+    Parameters
+    ----------
+    smoother : Smoother
+
+    Returns
+    -------
+    residual : ndarray of shape (D, n_y)
+        y0_i minus the mean at x_i.
+    model, gain : ndarray of shape (D,)
+        Model part P2 and noise gain |L'a|^2 at x_i.
+
+    Examples
+    --------
+    >>> from wienerkernel import RBF
+    >>> from wienerkernel.samples import Samples
+    >>> X = np.array([[0.0], [1.0]])
+    >>> smoother = Smoother(RBF(1.0), Samples.collapse(X, np.ones(2), np.ones(2)), np.array([[0.0], [1.0]]))
+    >>> leave_one_out(smoother)[0].round(4).tolist()   # 0 - k/2 and 1 - 0, with k = exp(-1/2)
+    [[-0.3033], [1.0]]
+    """
+    projected = smoother.inverse
+    if smoother.trend.kind:
+        xp = arrays.namespace(projected)
+        ah = solve_lower_transposed(smoother.factor, arrays.copy(smoother.whitened_trend))
+        projected = projected - ah.T @ xp.linalg.solve(smoother.information, ah)
+    if smoother.samples.row_regulariser.ndim == 2:
+        return _correlated(smoother, arrays.as_numpy(projected))
+    return _collapsed(smoother, projected)
+
+
+def _collapsed(smoother: Smoother, projected: FloatArray) -> Parts:
+    """Q of the samples from Q of the places, by the Woodbury identity.
+
+    Q_ii = (1 - share_i) / r_i + share_i^2 Q_uu; off the diagonal share_i share_j Q_uv between places and
+    share_i share_j (Q_uu - 1/R_u) within one.
+    """
+    samples = smoother.samples
+    index, share, row_r, place_r = samples.index, samples.share, samples.row_regulariser, samples.regulariser
+    place_q = arrays.as_numpy(arrays.diagonal(projected))
+    diagonal = (1 - share) / row_r + share**2 * place_q[index]
+    dual = arrays.as_numpy(smoother.dual)
+    residual = (smoother.within / row_r[:, None] + share[:, None] * dual[index]) / diagonal[:, None]
+
+    both = np.stack([place_r, samples.gain], axis=1)
+    # sums over all places of Q_uv^2 c_v, and what place u itself has to contribute instead
+    total = arrays.as_numpy((projected * projected) @ arrays.like(both, projected))
+    within = (place_q - 1 / place_r) ** 2
+    total = total + (within - place_q**2)[:, None] * both
+
+    def spread(column: int, row: FloatArray) -> FloatArray:
+        """Sum over j != i of a_j^2 c_j, for c of the samples, collapsed and row by row."""
+        others = total[index, column] - within[index] * share**2 * row
+        return np.asarray(np.maximum(others, 0.0) * share**2 / diagonal**2)
+
+    model = 1 / diagonal - row_r - spread(0, row_r)
+    return residual, np.maximum(model, 0.0), spread(1, samples.scale**2)
+
+
+def _correlated(smoother: Smoother, projected: FloatArray) -> Parts:
+    """The noise of sample i tells of its neighbours' noise, but the estimate of f(x_i) must not use that.
+
+    With cross-covariance K, not K + R, between f(x_i) and the others: a = -Q_i/Q_ii - (Q without i) R_i.
+    """
+    regulariser = smoother.samples.row_regulariser
+    diagonal = np.diagonal(projected)
+    off = regulariser - np.diag(np.diagonal(regulariser))
+    leaked = matmul(projected, off)
+    weights = projected * ((np.diagonal(leaked) - 1) / diagonal) - leaked  # column i: sample i left out
+    np.fill_diagonal(weights, 0.0)
+    weights = np.ascontiguousarray(weights.T)
+    kernel = arrays.as_numpy(smoother.kernel(smoother.places, smoother.places))
+    model = np.diagonal(kernel) - 2 * np.einsum("ij,ij->i", weights, kernel) + quadratic_form(weights, kernel)
+    residual = smoother.targets - weights @ smoother.targets
+    return residual, np.maximum(model, 0.0), quadratic_form(weights, smoother.samples.gain)
