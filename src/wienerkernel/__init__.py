@@ -1,1 +1,78 @@
-"""Kernel regression under non-Gaussian noise."""
+"""Kernel regression under non-Gaussian noise: exact predictive laws, and the uncertainty split by its cause.
+
+Everything a user types is importable from here. Names are loaded when they are first used, so that
+``import wienerkernel`` is cheap.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .chaos import ChaosForm as ChaosForm
+    from .chaos import Expansion as Expansion
+    from .chaos import JointBasis as JointBasis
+    from .chaos import OrthogonalBasis as OrthogonalBasis
+    from .chaos import project as project
+    from .chaos import two_term as two_term
+    from .kernels import RBF as RBF
+    from .kernels import Constant as Constant
+    from .kernels import Exponential as Exponential
+    from .kernels import FeatureMap as FeatureMap
+    from .kernels import Kernel as Kernel
+    from .kernels import Linear as Linear
+    from .kernels import Matern as Matern
+    from .kernels import Periodic as Periodic
+    from .kernels import Polynomial as Polynomial
+    from .kernels import RationalQuadratic as RationalQuadratic
+    from .law import AccuracyWarning as AccuracyWarning
+    from .law import LinearCombination as LinearCombination
+    from .linalg import NotPositiveDefiniteError as NotPositiveDefiniteError
+    from .noise import Mixture as Mixture
+    from .noise import Noise as Noise
+    from .noise import Residuals as Residuals
+    from .noise import as_noise as as_noise
+    from .plotting import TubeDisplay as TubeDisplay
+    from .prediction import LeaveOneOut as LeaveOneOut
+    from .prediction import PredictiveDistribution as PredictiveDistribution
+    from .prediction import Uncertainty as Uncertainty
+    from .regressor import WienerKernelRegressor as WienerKernelRegressor
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "chaos": ["ChaosForm", "Expansion", "JointBasis", "OrthogonalBasis", "project", "two_term"],
+    "kernels": [
+        "RBF",
+        "Constant",
+        "Exponential",
+        "FeatureMap",
+        "Kernel",
+        "Linear",
+        "Matern",
+        "Periodic",
+        "Polynomial",
+        "RationalQuadratic",
+    ],
+    "law": ["AccuracyWarning", "LinearCombination"],
+    "linalg": ["NotPositiveDefiniteError"],
+    "noise": ["Mixture", "Noise", "Residuals", "as_noise"],
+    "plotting": ["TubeDisplay"],
+    "prediction": ["LeaveOneOut", "PredictiveDistribution", "Uncertainty"],
+    "regressor": ["WienerKernelRegressor"],
+}
+_ROOM = {name: room for room, names in _HOME.items() for name in names}
+
+__all__ = sorted(_ROOM)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ROOM:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    return getattr(import_module(f".{_ROOM[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

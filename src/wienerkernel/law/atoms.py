@@ -1,0 +1,141 @@
+"""Exact laws of sums of few discrete terms: all atoms, or two halves that meet in the middle."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._typing import FloatArray, IntArray
+from ..noise import Mixture, Noise, Residuals, ScipyNoise
+from .closed import ClosedForm
+from .ray import EPS, Values
+from .rows import Rows
+
+__all__ = ["AtomSum", "atom_sum", "atoms_of"]
+
+LEFT, RIGHT, ALL = 2**13, 2**18, 2**22
+"""Atoms of the two halves of one row, and of all rows together."""
+TOLERANCE = 2e-14
+"""Sums that differ by less, in standard deviations, are the same atom."""
+
+
+def atoms_of(noise: Noise) -> tuple[FloatArray, FloatArray] | None:
+    """Values and probabilities of a discrete law, or None if they are not known."""
+    if isinstance(noise, Residuals):
+        return noise.values, noise.weights
+    if isinstance(noise, Mixture):
+        pieces = [atoms_of(component) for component in noise.components]
+        known = [piece for piece in pieces if piece is not None]
+        if len(known) < len(pieces):
+            return None
+        values = np.concatenate([value for value, _ in known])
+        masses = np.concatenate([p * mass for p, (_, mass) in zip(noise.weights, known, strict=True)])
+        return values, masses
+    if isinstance(noise, ScipyNoise) and noise.discrete:
+        values = np.arange(float(noise.ppf(1e-18)), float(noise.isf(1e-18)) + 1)
+        return values, np.asarray(noise.frozen.pmf(values))
+    return None
+
+
+def _merge(values: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
+    order = np.argsort(values, kind="stable")
+    values, mass = values[order], mass[order]
+    new = np.concatenate([[True], np.diff(values) > TOLERANCE])
+    first = np.flatnonzero(new)
+    return values[first], np.add.reduceat(mass, first)
+
+
+class _Half:
+    """Atoms of a part of the terms, grown term by term."""
+
+    def __init__(self, limit: int) -> None:
+        self.values: FloatArray = np.zeros(1)
+        self.mass: FloatArray = np.ones(1)
+        self.limit = limit
+
+    def add(self, values: FloatArray, mass: FloatArray) -> bool:
+        """Convolve with one more term, unless that makes too many atoms."""
+        if len(self.values) * len(values) > 16 * self.limit:
+            return False
+        merged = _merge(np.add.outer(self.values, values).ravel(), np.multiply.outer(self.mass, mass).ravel())
+        if len(merged[0]) > self.limit:
+            return False
+        self.values, self.mass = merged
+        return True
+
+
+class AtomSum(ClosedForm):
+    """Laws of rows as F(x) = sum_a p_a F_B(x - a), over the atoms a of one half of the terms.
+
+    Parameters
+    ----------
+    halves : list of pair of _Half
+        One pair a row.
+    """
+
+    def __init__(self, halves: list[tuple[_Half, _Half]]) -> None:
+        self.halves = halves
+        self.below = [np.concatenate([[0.0], np.cumsum(right.mass)]) for _, right in halves]
+        self.above = [np.concatenate([np.cumsum(right.mass[::-1])[::-1], [0.0]]) for _, right in halves]
+
+    def __call__(self, x: FloatArray, index: IntArray) -> Values:  # noqa: D102
+        cdf, sf = np.empty(x.shape), np.empty(x.shape)
+        for i, row in enumerate(index):
+            cdf[i], sf[i] = self._row(x[i], row)
+        error = np.full(x.shape, 16 * EPS)
+        return Values(np.full(x.shape, np.nan), cdf, sf, error, error)
+
+    def _row(self, x: FloatArray, row: int) -> tuple[FloatArray, FloatArray]:
+        left, right = self.halves[row]
+        cdf, sf = np.empty(len(x)), np.empty(len(x))
+        for k, point in enumerate(x):
+            position = np.searchsorted(right.values, point + 4 * TOLERANCE - left.values, side="right")
+            cdf[k], sf[k] = left.mass @ self.below[row][position], left.mass @ self.above[row][position]
+        return np.minimum(cdf, 1.0), np.minimum(sf, 1.0)
+
+    def quantile(self, p: FloatArray, upper: NDArray[np.bool_], index: IntArray) -> FloatArray:
+        """Smallest x with F(x) >= p, or with sf(x) <= p where ``upper``, by bisection down to one atom."""
+        low = np.array([self.halves[i][0].values[0] + self.halves[i][1].values[0] for i in index])[:, None]
+        high = np.array([self.halves[i][0].values[-1] + self.halves[i][1].values[-1] for i in index])[:, None]
+        low, high = np.broadcast_to(low - 1.0, p.shape), np.broadcast_to(high, p.shape)
+        for _ in range(52):
+            middle = 0.5 * (low + high)
+            at = self(middle, index)
+            reached = np.where(upper, at.sf <= p * (1 + 8 * EPS), at.cdf >= p * (1 - 8 * EPS))
+            low, high = np.where(reached, low, middle), np.where(reached, middle, high)
+        return self._snap(high, index)
+
+    def _snap(self, x: FloatArray, index: IntArray) -> FloatArray:
+        """The nearest atom of each row."""
+        result = x.copy()
+        for i, row in enumerate(index):
+            left, right = self.halves[row]
+            for k, point in enumerate(x[i]):
+                position = np.clip(
+                    np.searchsorted(right.values, point - left.values), 1, max(1, len(right.values) - 1)
+                )
+                near = np.concatenate(
+                    [
+                        left.values + right.values[position - 1],
+                        left.values + right.values[np.minimum(position, len(right.values) - 1)],
+                    ]
+                )
+                result[i, k] = near[np.argmin(np.abs(near - point))]
+        return result
+
+
+def atom_sum(rows: Rows) -> tuple[IntArray, AtomSum | None]:
+    """The rows of a discrete law that have few enough atoms, and their exact laws."""
+    atoms = atoms_of(rows.noise)
+    if atoms is None:
+        return np.empty(0, dtype=np.intp), None
+    budget = max(64, ALL // len(rows))
+    chosen, halves = [], []
+    for row in range(len(rows)):
+        right, left = _Half(min(RIGHT, budget)), _Half(min(LEFT, budget))
+        terms = np.repeat(rows.weights[row], rows.counts.astype(int))
+        terms = np.sort(terms[terms != 0])  # equal weights side by side share their atoms
+        if all(right.add(w * atoms[0], atoms[1]) or left.add(w * atoms[0], atoms[1]) for w in terms):
+            chosen.append(row)
+            halves.append((left, right))
+    return np.array(chosen, dtype=np.intp), AtomSum(halves) if halves else None

@@ -1,0 +1,189 @@
+"""Which method for which row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._typing import FloatArray, IntArray
+from .atoms import atom_sum, atoms_of
+from .closed import ClosedForm, GammaSum, Normal, PointMass, SingleTerm, gamma_shape
+from .contour import Contour, growth_on_ray
+from .fourier import TRUNCATION, Fourier, decay_point, revival, window
+from .lattice import Lattice
+from .ray import Inversion
+from .rows import Rows
+from .uniform import MAX_TERMS, TwoTerms, UniformSum, is_uniform
+
+__all__ = ["METHODS", "Part", "parts"]
+
+METHODS = ("auto", "contour", "fourier", "lattice")
+"""Names that ``LinearCombination`` accepts as ``method``."""
+
+ANGLES = (0.6, 0.38, 0.25)
+GROWTH = 2.0
+"""Largest log|phi| on a ray: a digit may cancel."""
+GROWTH_BEYOND = 6.0
+"""And at twice the angle, since the step resolves what is analytic and moderate on both sides of the ray."""
+FEW_NODES = 600
+MANY_NODES = 2**15
+CANCELLATION = 2e-14
+
+Part = tuple[IntArray, Inversion]
+
+
+def parts(rows: Rows, method: str) -> Iterator[Part]:
+    """Divide rows among the methods: pairs of row numbers and the inversion for them."""
+    remaining = np.arange(len(rows))
+    for claim in (_closed, _few_atoms, _few_uniforms):
+        if method == "auto" or claim is _closed:
+            some = rows.take(remaining)
+            left = np.ones(len(remaining), dtype=bool)
+            for index, inversion in claim(some, method):
+                left[index] = False
+                yield remaining[index], inversion
+            remaining = remaining[left]
+    if len(remaining):
+        invert = {"auto": _automatic, "contour": _contours, "fourier": _series, "lattice": _lattices}[method]
+        for index, inversion in invert(rows.take(remaining)):
+            yield remaining[index], inversion
+
+
+def _closed(rows: Rows, method: str) -> Iterator[Part]:
+    free = np.ones(len(rows), dtype=bool)
+    for chosen, closed in _closed_forms(rows, method):
+        index = np.flatnonzero(free & chosen)
+        if len(index):
+            free[index] = False
+            yield index, closed(index)
+
+
+def _closed_forms(
+    rows: Rows, method: str
+) -> Iterator[tuple[NDArray[np.bool_], Callable[[IntArray], ClosedForm]]]:
+    v, tau2 = rows.weights, rows.normal_var
+    nonzero = v != 0
+    copies = nonzero @ rows.counts
+    without_normal = tau2 == 0
+    yield (copies == 0) & without_normal, lambda index: PointMass()  # noqa: ARG005
+    if method != "auto":
+        return
+    normal = (copies == 0) | rows.noise.gaussian
+    yield normal, lambda index: Normal(rows.mean[index])
+    signed = v.sum(axis=1)
+    yield (copies == 1) & without_normal, lambda index: SingleTerm(rows.noise, signed[index])
+    shape = gamma_shape(rows.noise)
+    if shape is not None:
+        largest = np.where(signed < 0, v.min(axis=1), v.max(axis=1))
+        equal = np.all((np.abs(v - largest[:, None]) <= 4e-16 * np.abs(largest[:, None])) | ~nonzero, axis=1)
+        unit = rows.noise.mean() / shape
+        yield (
+            equal & without_normal & (copies > 0),
+            lambda index: GammaSum(shape * copies[index], unit * largest[index]),
+        )
+
+
+def _few_atoms(rows: Rows, method: str) -> Iterator[Part]:  # noqa: ARG001
+    index = np.flatnonzero(rows.normal_var == 0)
+    if rows.noise.discrete and len(index):
+        exact, inversion = atom_sum(rows.take(index))
+        if inversion is not None:
+            yield index[exact], inversion
+
+
+def _few_uniforms(rows: Rows, method: str) -> Iterator[Part]:  # noqa: ARG001
+    copies = (rows.weights != 0) @ rows.counts
+    for n in range(2, MAX_TERMS + 1) if is_uniform(rows.noise) else ():
+        index = np.flatnonzero((copies == n) & (rows.normal_var == 0))
+        if len(index):
+            stable = UniformSum(rows.take(index)).rounding < CANCELLATION
+            if stable.any():
+                yield index[stable], UniformSum(rows.take(index[stable]))
+
+
+def _automatic(rows: Rows) -> Iterator[Part]:
+    low, high = window(rows)
+    decay = decay_point(rows)
+    nodes = decay * (high - low) / (2 * np.pi)
+    many = nodes > FEW_NODES
+    if rows.noise.discrete:
+        back = (rows.normal_var == 0) & (revival(rows, decay) > CANCELLATION)
+        if back.any() and atoms_of(rows.noise) is not None:
+            yield from _at(np.flatnonzero(back), rows, _lattices)
+            yield from _at(np.flatnonzero(~back), rows, _series)
+            return
+    angle = _angles(rows, np.flatnonzero(many))
+    for index in _groups(angle, np.ceil(np.log(decay)) * (angle > 0)):
+        if angle[index[0]]:
+            yield index, Contour(rows.take(index), float(angle[index[0]]), float(decay[index].max()))
+    copies = (rows.weights != 0) @ rows.counts
+    two = (angle == 0) & (nodes > MANY_NODES) & (copies == 2) & (rows.normal_var == 0) & _bounded(rows)
+    if two.any():
+        yield np.flatnonzero(two), TwoTerms(rows.take(np.flatnonzero(two)))
+    yield from _at(np.flatnonzero((angle == 0) & ~two), rows, _series)
+
+
+def _at(index: IntArray, rows: Rows, invert: Callable[[Rows], Iterator[Part]]) -> Iterator[Part]:
+    if len(index):
+        for some, inversion in invert(rows.take(index)):
+            yield index[some], inversion
+
+
+def _contours(rows: Rows) -> Iterator[Part]:
+    angle = _angles(rows, np.arange(len(rows)))
+    if not np.all(angle):
+        msg = f"method='contour' cannot serve {rows.noise!r} with these weights; 'auto' can"
+        raise ValueError(msg)
+    decay = decay_point(rows)
+    for index in _groups(angle):
+        yield index, Contour(rows.take(index), float(angle[index[0]]), float(decay[index].max()))
+
+
+def _series(rows: Rows) -> Iterator[Part]:
+    low, high = window(rows)
+    decay = decay_point(rows)
+    alias = np.full(len(rows), TRUNCATION)
+    if rows.noise.discrete:
+        alias = alias + np.where(rows.normal_var == 0, revival(rows, decay), 0.0)
+    for index in _groups(np.ceil(2 * np.log(decay)), np.ceil(2 * np.log(high - low))):
+        yield (
+            index,
+            Fourier(rows.take(index), (low[index], high[index]), float(decay[index].max()), alias[index]),
+        )
+
+
+def _lattices(rows: Rows) -> Iterator[Part]:
+    if np.any(rows.normal_var > 0):
+        msg = "method='lattice' serves discrete noise without a normal part; use method='auto'"
+        raise ValueError(msg)
+    yield np.arange(len(rows)), Lattice(rows, window(rows))
+
+
+def _bounded(rows: Rows) -> bool:
+    return bool(np.all(np.isfinite(rows.noise.support())))
+
+
+def _angles(rows: Rows, index: IntArray) -> FloatArray:
+    """Angle of the contour a row, 0 where there is none that keeps its digits."""
+    result = np.zeros(len(rows))
+    if _bounded(rows) or rows.noise.discrete or rows.noise.sector() <= 0:
+        return result
+    for angle in ANGLES:
+        if not len(index):
+            break
+        theta = min(angle, 0.45 * rows.noise.sector())
+        some = rows.take(index)
+        fits = (growth_on_ray(some, theta) < GROWTH) & (growth_on_ray(some, 2 * theta) < GROWTH_BEYOND)
+        result[index[fits]] = theta
+        index = index[~fits]
+    return result
+
+
+def _groups(*keys: FloatArray) -> Iterator[IntArray]:
+    """Row numbers that share all keys."""
+    table = np.stack(keys, axis=1)
+    _, inverse = np.unique(table, axis=0, return_inverse=True)
+    order = np.argsort(inverse.ravel(), kind="stable")
+    yield from np.split(order, np.flatnonzero(np.diff(inverse.ravel()[order])) + 1)

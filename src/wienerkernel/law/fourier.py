@@ -1,0 +1,154 @@
+"""Fourier series on a window, for characteristic functions that decay fast and for laws with bounded support.
+
+Nodes t = (k + 1/2) 2 pi / P recover F(x) exactly if |X - x| < P: for a bounded law on its own support there is no error
+at all, else the window comes from a Chernoff bound.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from .._typing import FloatArray, IntArray
+from ..noise import Noise
+from .ray import RaySum, Values
+from .rows import Rows
+
+__all__ = ["TRUNCATION", "Fourier", "decay_point", "revival", "window"]
+
+EXPONENT = 36.0
+"""Tails below e^-36 = 2e-16 are left out,"""
+DECAY = 33.5
+"""and terms below e^-33.5 = 3e-15."""
+TRUNCATION = 2 * float(np.exp(-EXPONENT))
+DECAY_LIMIT = 1e17
+MAX_NODES = 2**20
+MAX_SIZE = 2**21
+"""Nodes times rows that are kept between calls."""
+
+
+@lru_cache(maxsize=64)
+def _subgamma(noise: Noise) -> tuple[float, float]:
+    """Scales c of the lower and upper tail such that log E e^{+-l (M - m)} <= s2 l^2 / (2 (1 - c l)), 0 < l < 1/c.
+
+    inf for a tail without exponential moments.
+    """
+    mean, var = noise.mean(), noise.var()
+    scales = []
+    for sign, end in zip((-1.0, 1.0), noise.strip(), strict=True):
+        limit = min(abs(end), 1e3 / np.sqrt(var))
+        scale = np.inf
+        if limit > 0:
+            rate = limit * np.geomspace(1e-5, 1 - 1e-9, 400)
+            with np.errstate(all="ignore"):
+                cgf = noise.logcf(-1j * sign * rate).real - sign * rate * mean
+                needed = np.maximum.accumulate(np.where(cgf > 0, (1 - var * rate**2 / (2 * cgf)) / rate, 0.0))
+            usable = np.isfinite(cgf[:-1]) & np.isfinite(needed[:-1])
+            # The inequality is asked for up to one grid point, and 1/c is at most the next.
+            candidates = np.maximum(needed[:-1], 1 / rate[1:])[usable]
+            scale = float(candidates.min(initial=np.inf))
+        scales.append(scale)
+    return scales[0], scales[1]
+
+
+def window(rows: Rows) -> tuple[FloatArray, FloatArray]:
+    """Interval outside which a row has less than about 1e-16 of its mass, each end of shape (rows,)."""
+    minus, plus = _subgamma(rows.noise)
+    negative, positive = rows.largest
+    reach = []
+    with np.errstate(invalid="ignore"):
+        for along, against in ((minus, plus), (plus, minus)):
+            scale = np.fmax(along * positive, against * negative)
+            scale = np.where(np.isnan(scale), 0.0, scale)
+            # heavy tails: one large term alone makes the sum large
+            heavy = ~np.isfinite(scale)
+            scale = np.where(heavy, 0.0, scale)
+            jump = np.where(heavy, 2 * _largest_term(rows), 0.0) if heavy.any() else 0.0
+            reach.append(np.sqrt(2 * EXPONENT) + EXPONENT * scale + jump)
+    lower, upper = rows.support
+    return np.maximum(rows.mean - reach[0], lower), np.minimum(rows.mean + reach[1], upper)
+
+
+def _largest_term(rows: Rows) -> FloatArray:
+    q = 1e-15 / rows.counts.sum()
+    extent = max(abs(float(rows.noise.ppf(q))), abs(float(rows.noise.isf(q))))
+    return np.asarray(extent * np.max(np.abs(rows.weights), axis=1))
+
+
+def decay_point(rows: Rows) -> FloatArray:
+    """Frequency beyond which |phi| < 3e-15, shape (rows,); at most 1e17."""
+    result = np.full(len(rows), DECAY_LIMIT)
+    open_rows = np.arange(len(rows))
+    low, width = np.log(4.0), 2.0
+    while len(open_rows) and low < np.log(DECAY_LIMIT):
+        r = np.exp(np.arange(low, low + 2 * width, 0.1))
+        level = np.nan_to_num(rows.take(open_rows).logcf_on_ray(r, 0.0).real, nan=0.0, neginf=-745.0)
+        above = level > -DECAY
+        last = above.shape[1] - 1 - np.argmax(above[:, ::-1], axis=1)
+        last = np.where(above.any(axis=1), last, -1)
+        done = r[np.minimum(last + 1, len(r) - 1)] < np.exp(low + width)
+        result[open_rows[done]] = r[last[done] + 1]
+        open_rows = open_rows[~done]
+        low += width
+    return result
+
+
+def revival(rows: Rows, decay: FloatArray) -> FloatArray:
+    """Largest |phi| found far beyond its first decay, shape (rows,): a discrete law may come back."""
+    fraction = np.random.default_rng(0).uniform(1.0, 40.0, 400)
+    level = rows.logcf(decay[:, None] * fraction.astype(complex)).real
+    return np.asarray(np.exp(np.max(np.nan_to_num(level, nan=0.0), axis=1)))
+
+
+class Fourier:
+    """Inversion by a Fourier series, the same nodes for all rows.
+
+    Parameters
+    ----------
+    rows : Rows
+    window : tuple of ndarray of shape (rows,)
+    decay : float
+        Frequency beyond which the characteristic functions are as good as 0.
+    alias : ndarray of shape (rows,)
+        Error of leaving out the mass outside the window and the frequencies beyond.
+    """
+
+    relative = False
+
+    def __init__(
+        self, rows: Rows, window: tuple[FloatArray, FloatArray], decay: float, alias: FloatArray
+    ) -> None:
+        self.rows, self.alias = rows, alias
+        self.low, self.high = window
+        self.h = 2 * np.pi / float(np.max(self.high - self.low))
+        self.nodes = min(int(np.ceil(decay / self.h)) + 1, MAX_NODES)
+        self._sum = self._prepare(np.arange(len(rows))) if self.nodes * len(rows) <= MAX_SIZE else None
+
+    def _prepare(self, index: IntArray) -> RaySum:
+        t = (np.arange(self.nodes) + 0.5) * self.h
+        return RaySum(self.rows.take(index), t, np.full(self.nodes, self.h), 0.0, self.alias[index])
+
+    def _series(self, x: FloatArray, index: IntArray) -> Values:
+        if self._sum is not None:
+            return self._sum(x, index)
+        # too much to be kept: some rows after the other
+        step = max(1, MAX_SIZE // self.nodes)
+        parts = []
+        for start in range(0, len(index), step):
+            some = index[start : start + step]
+            parts.append(self._prepare(some)(x[start : start + step], np.arange(len(some))))
+        return Values(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+    def __call__(self, x: FloatArray, index: IntArray) -> Values:
+        """Values at the points ``x`` of shape (n, k), for the rows ``index``."""
+        low, high = self.low[index, None], self.high[index, None]
+        values = self._series(np.clip(x, low, high), index)
+        below, above = x < low, x > high
+        return Values(
+            np.where(below | above, 0.0, values.pdf),
+            np.where(below, 0.0, np.where(above, 1.0, values.cdf)),
+            np.where(below, 1.0, np.where(above, 0.0, values.sf)),
+            values.error,
+            values.pdf_error,
+        )

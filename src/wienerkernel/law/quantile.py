@@ -1,0 +1,125 @@
+"""Quantiles of standardised rows: Newton's method on the logarithm of the tail, inside a bracket."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from .._typing import FloatArray, IntArray
+from .ray import Values
+
+__all__ = ["solve", "wilson_hilferty"]
+
+ITERATIONS = 200
+
+
+def wilson_hilferty(p: FloatArray, upper: NDArray[np.bool_], skewness: FloatArray) -> FloatArray:
+    """Quantiles of the law of mean 0, variance 1 and this skewness that is a shifted gamma law, roughly.
+
+    Parameters
+    ----------
+    p : ndarray of shape (n, k)
+    upper : ndarray of bool of shape (n, k)
+        Whether ``p`` is the probability above.
+    skewness : ndarray of shape (n, 1)
+
+    Returns
+    -------
+    ndarray of shape (n, k)
+    """
+    z = np.where(upper, -1.0, 1.0) * special.ndtri(p)
+    g = np.where(np.abs(skewness) < 1e-6, 1e-6, skewness)
+    return np.asarray(2 / g * (np.maximum(1 + g * z / 6 - g * g / 36, 0.0) ** 3 - 1))
+
+
+def solve(
+    values: Callable[[FloatArray, IntArray], Values],
+    p: FloatArray,
+    upper: NDArray[np.bool_],
+    start: FloatArray,
+    support: tuple[FloatArray, FloatArray],
+) -> tuple[FloatArray, FloatArray]:
+    """Points with F(x) = p, or sf(x) = p where ``upper``.
+
+    Parameters
+    ----------
+    values : callable
+        (n, k) points and (n,) rows -> Values.
+    p : ndarray of shape (rows, k)
+        Positive.
+    upper : ndarray of bool of shape (rows, k)
+    start : ndarray of shape (rows, k)
+    support : tuple of ndarray of shape (rows, 1)
+
+    Returns
+    -------
+    x, error : ndarray of shape (rows, k)
+        ``error`` is that of the probability at ``x``.
+    """
+    end = np.where(upper, support[1], support[0])
+    other = np.broadcast_to(np.where(upper, support[0], support[1]), p.shape)
+    sign = np.where(upper, -1.0, 1.0)
+    log_scale = np.isfinite(end)
+    # xi grows into the law: log of the distance from the end of the support, or the distance from 0
+    anchor = np.where(log_scale, end, 0.0)
+
+    def to_x(xi: FloatArray, at: tuple[IntArray, IntArray] | slice = slice(None)) -> FloatArray:
+        distance = np.where(log_scale[at], np.exp(np.where(log_scale[at], xi, 0.0)), xi)
+        return np.asarray(anchor[at] + sign[at] * distance)
+
+    def to_xi(x: FloatArray) -> FloatArray:
+        distance = sign * (x - anchor)
+        return np.where(log_scale, np.log(np.maximum(distance, 1e-300)), distance)
+
+    with np.errstate(invalid="ignore"):
+        reach = np.where(np.isfinite(other - anchor), np.abs(other - anchor), np.inf)
+    inside = np.where(log_scale, np.maximum(sign * (start - anchor), p * np.minimum(1.0, reach)), 0.0)
+    inside = np.where(inside < reach, inside, 0.5 * reach)
+    xi = np.where(log_scale, np.log(np.maximum(inside, 1e-300)), sign * start)
+    low = np.where(log_scale, -745.0, -np.inf)
+    with np.errstate(divide="ignore"):
+        high = np.where(np.isfinite(reach), to_xi(other), np.inf)
+    x, error = to_x(xi), np.zeros(p.shape)
+    active = np.ones(p.shape, dtype=bool)
+    previous = np.full(p.shape, np.inf)
+    for _ in range(ITERATIONS):
+        row = np.flatnonzero(active.any(axis=1))
+        # where a level is settled, a level that is not lends its point
+        open_level = np.argmax(active[row], axis=1)[:, None]
+        now = values(np.where(active[row], x[row], np.take_along_axis(x[row], open_level, axis=1)), row)
+        tail = np.where(upper[row], now.sf, now.cdf)
+        position = xi[row]
+        with np.errstate(all="ignore"):
+            miss = np.log(tail) - np.log(p[row])
+            distance = np.where(log_scale[row], np.exp(np.where(log_scale[row], position, 0.0)), 1.0)
+            newton = position - miss * tail / (now.pdf * distance)
+        below = ~(miss >= 0)  # a tail that rounds below 0 lies below
+        lower = np.where(below, np.maximum(position, low[row]), low[row])
+        higher = np.where(below, high[row], np.minimum(position, high[row]))
+        bounded = np.isfinite(lower) & np.isfinite(higher)
+        with np.errstate(invalid="ignore"):
+            middle = np.where(
+                bounded,
+                0.5 * (lower + higher),
+                position + np.where(below, 1.0, -1.0) * (1 + np.abs(position)),
+            )
+        usable = np.isfinite(newton) & (newton > lower) & (newton < higher)
+        # Where the density is infinite, Newton's steps hardly gain; then the bracket is halved.
+        gained = np.abs(miss) < 0.25 * previous[row]
+        following = np.where(usable & (gained | ~bounded), newton, middle)
+        previous[row] = np.where(np.isfinite(miss), np.abs(miss), np.inf)
+        tolerance = 4e-16 * np.maximum(np.abs(position), np.where(log_scale[row], 1.0, 1e-3))
+        met = np.abs(miss) * p[row] <= now.error / 4
+        settled = (np.abs(following - position) <= tolerance) | met | (higher - lower <= tolerance)
+        work = active[row]
+        xi[row] = np.where(work & ~settled, following, position)
+        low[row], high[row] = np.where(work, lower, low[row]), np.where(work, higher, high[row])
+        error[row] = np.where(work, now.error, error[row])
+        active[row] = work & ~settled
+        x = to_x(xi)
+        if not active.any():
+            break
+    return x, np.where(active, np.inf, error)

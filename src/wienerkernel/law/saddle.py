@@ -1,0 +1,172 @@
+"""Tails with relative accuracy: contours through the saddle point of each single x.
+
+With the cumulant generating function K(z) = log E e^{zX} and the real c that solves K'(c) = x, the integrals
+    f(x) = 1/(2 pi i) int e^{K(z) - zx} dz,   sf(x) = 1/(2 pi i) int e^{K(z) - zx} dz / z
+run through c with an integrand that nowhere exceeds its value e^{K(c) - cx} there, so that nothing cancels.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._typing import ComplexArray, FloatArray, IntArray
+from .ray import EPS, Values
+from .rows import Rows
+
+__all__ = ["SaddleTails"]
+
+CHUNK = 2**19
+NODES = 56
+EXPONENT = 40.0
+TINY = float(np.finfo(float).tiny)
+UNDERFLOW = -720.0
+MOST_NODES = 2**14
+GOOD = 1e-10
+"""Relative error of a tail that calls for no second method."""
+
+
+class SaddleTails:
+    """Tails of standardised rows, where they have exponential moments.
+
+    Parameters
+    ----------
+    rows : Rows
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        sector = rows.noise.sector()
+        bounded = bool(np.all(np.isfinite(rows.noise.support())))
+        self.theta = 0.0 if bounded or rows.noise.discrete else min(0.6, sector / 2)
+
+    def covers(self, x: FloatArray, index: IntArray) -> NDArray[np.bool_]:
+        """Whether x, of shape (n, k) for the rows ``index``, lies in a light tail."""
+        low, high = (end[index, None] for end in self.rows.strip)
+        lower, upper = (end[index, None] for end in self.rows.support)
+        light = np.where(x > self.rows.mean[index, None], high > 0, low < 0)
+        smooth = (self.rows.normal_var[index, None] > 0) | (not self.rows.noise.discrete)
+        return np.asarray(light & smooth & (x > lower) & (x < upper))
+
+    def __call__(self, x: FloatArray, index: IntArray) -> Values:
+        """Values at the points ``x`` of shape (n,), which belong to the rows ``index`` of shape (n,)."""
+        step = max(1, CHUNK // (NODES * self.rows.weights.shape[1]))
+        parts = [self._part(x[i : i + step], index[i : i + step]) for i in range(0, len(x), step)]
+        return Values(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+    def _part(self, x: FloatArray, index: IntArray) -> Values:
+        rows = self.rows.take(index)
+        c, curvature = saddle_point(rows, x)
+        depth = rows.cgf(c[:, None])[:, 0] - c * x
+        # below e^-720 there is no float64 left to compute
+        upper = (c > 0).astype(float)
+        values = Values(np.zeros(len(x)), upper, 1 - upper, np.zeros(len(x)), np.zeros(len(x)))
+        seen = np.flatnonzero(~(depth < UNDERFLOW))
+        if self.theta:
+            _put(values, seen, _hyperbola(rows.take(seen), x[seen], c[seen], curvature[seen], self.theta))
+            # A tail lighter than exponential may grow where the hyperbola turns to; a straight line does not turn.
+            seen = seen[~(values.error[seen] < GOOD * np.minimum(values.cdf, values.sf)[seen])]
+        if len(seen):
+            _put(values, seen, _line(rows.take(seen), x[seen], c[seen], curvature[seen]), self.theta > 0)
+        return values
+
+
+def _put(values: Values, index: IntArray, other: Values, only_better: bool = False) -> None:
+    keep = other.error < values.error[index] if only_better else np.ones(len(index), dtype=bool)
+    for out, value in zip(values, other, strict=True):
+        out[index[keep]] = value[keep]
+
+
+def _hyperbola(rows: Rows, x: FloatArray, c: FloatArray, curvature: FloatArray, theta: float) -> Values:
+    # the width of the saddle, but not so wide that the steps overlook the pole at 0
+    b = np.minimum(2.0 / np.sqrt(curvature), 1.5 * np.abs(c))
+    sin, cos = np.sin(theta), np.cos(theta)
+    # far out e^{-zx} decays, near a normal law e^{K(z)} does, by u = 3.8
+    reach = np.maximum(np.arccosh(1 + EXPONENT / np.maximum(np.abs(x) * b * sin, 1e-12)), 3.8)
+    h = reach / (NODES - 0.5)
+    u = h[:, None] * (np.arange(NODES) + 0.5)
+    turn = np.where(x < 0, -1.0, 1.0)[:, None]
+    z = c[:, None] + b[:, None] * (turn * sin * (np.cosh(u) - 1) + 1j * cos * np.sinh(u))
+    dz = b[:, None] * h[:, None] * (turn * sin * np.sinh(u) + 1j * cos * np.cosh(u))
+    values = _integrate(rows, x, c, z, dz)
+    values.error[:] += np.exp(-2 * np.pi * np.abs(c) / (b * h)) * np.minimum(values.cdf, values.sf)
+    return values
+
+
+def _line(rows: Rows, x: FloatArray, c: FloatArray, curvature: FloatArray) -> Values:
+    """On the vertical line through c, with more nodes where the integrand decays slowly."""
+    period = _tilted_period(rows, x, c, curvature)
+    values = Values(*(np.full(len(x), np.inf) for _ in Values._fields))
+    seen, n = np.arange(len(x)), 256
+    while len(seen) and n <= MOST_NODES:
+        h = 2 * np.pi / period[seen, None]
+        z = c[seen, None] + 1j * h * (np.arange(n) + 0.5)
+        _put(values, seen, _integrate(rows.take(seen), x[seen], c[seen], z, np.broadcast_to(1j * h, z.shape)))
+        seen = seen[~(values.error[seen] < GOOD * np.minimum(values.cdf, values.sf)[seen])]
+        n *= 4
+    return values
+
+
+def _integrate(rows: Rows, x: FloatArray, c: FloatArray, z: ComplexArray, dz: ComplexArray) -> Values:
+    """Sum over the upper half of a contour that is symmetric about the real axis."""
+    exponent = rows.logcf(-1j * z) - z * x[:, None]
+    terms = np.where(np.isfinite(exponent), np.exp(exponent), 0.0) * dz / np.pi
+    over_z = terms / z
+    pdf, tail = terms.imag.sum(axis=1), np.sign(c) * over_z.imag.sum(axis=1)
+    # Every second node alone has the error d, which halving the step squares.
+    alternating = np.where(np.arange(z.shape[1]) % 2, -1.0, 1.0)
+    roundoff = EPS * (1 + np.abs(exponent[:, 0]))
+    errors = []
+    for term, value in ((over_z, tail), (terms, pdf)):
+        d = term.real @ alternating
+        coarse = d**2 / np.maximum(np.abs(value), TINY)
+        errors.append(roundoff * np.abs(term).sum(axis=1) + np.abs(term[:, -1]) + coarse)
+    error, pdf_error = errors
+    upper = c > 0
+    return Values(pdf, np.where(upper, 1 - tail, tail), np.where(upper, tail, 1 - tail), error, pdf_error)
+
+
+def saddle_point(rows: Rows, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Real c with K'(c) = x, to about a thousandth, and K''(c); each of shape (n,), one x a row.
+
+    The contour need not run through the saddle exactly. The search bisects log rho, with c = rho, or
+    c = end rho / (1 + rho) where E e^{cX} is finite only up to an end.
+    """
+    upper = x > rows.mean
+    end = np.where(upper, rows.strip[1], rows.strip[0])
+    sign = np.where(upper, 1.0, -1.0)
+
+    def at(log_rho: FloatArray) -> FloatArray:
+        rho = np.exp(log_rho)
+        return np.where(np.isfinite(end), end * (rho / (1 + rho)), sign * rho)
+
+    def slope(c: FloatArray) -> FloatArray:
+        room = np.where(np.isfinite(end), np.minimum(np.abs(c), np.abs(end - c)), np.abs(c))
+        step = 1e-5 * room
+        return rows.logcf((step - 1j * c)[:, None])[:, 0].imag / step
+
+    low, high = np.full(len(x), np.log(1e-4)), np.full(len(x), np.log(1e280))
+    high = np.where(np.isfinite(end), np.log(1e12), high)
+    with np.errstate(all="ignore"):
+        for _ in range(22):
+            middle = 0.5 * (low + high)
+            excess = sign * (slope(at(middle)) - x)
+            below = excess < 0  # NaN counts as too far
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        left, right = at(low - 1e-3), at(low + 1e-3)
+        curvature = (slope(right) - slope(left)) / (right - left)
+    return at(low), np.where(curvature > 0, curvature, 1.0)
+
+
+def _tilted_period(rows: Rows, x: FloatArray, c: FloatArray, curvature: FloatArray) -> FloatArray:
+    """Length beyond which the law tilted by e^{cX} has no mass, by Chernoff's bound on either side of x."""
+    scale = np.array([0.5, 1.0, 2.0, 4.0, 8.0]) / np.sqrt(curvature)[:, None]
+    here = rows.cgf(c[:, None])
+    reach = np.zeros(len(x))
+    with np.errstate(all="ignore"):
+        for sign in (-1.0, 1.0):
+            bound = (EXPONENT + rows.cgf(c[:, None] + sign * scale) - here) / scale - sign * x[:, None]
+            reach += np.nanmin(np.where(np.isfinite(bound), bound, np.inf), axis=1)
+    # the pole at 0 returns as e^{-cP}
+    pole = (EXPONENT - (here[:, 0] - c * x)) / np.abs(c)
+    return np.maximum(reach, pole)

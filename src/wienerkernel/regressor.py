@@ -1,0 +1,431 @@
+"""WienerKernelRegressor: the scikit-learn estimator, and the front door of the package."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.metrics import r2_score
+from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
+
+from . import arrays
+from ._typing import Array, FloatArray, RandomState
+from .chaos import ChaosForm
+from .kernels import as_kernel
+from .noise import as_noise
+from .prediction import LeaveOneOut, Posterior, PredictiveDistribution, Uncertainty
+from .samples import Samples
+from .smoother import Smoother
+from .updates import extended, without
+
+__all__ = ["WienerKernelRegressor"]
+
+
+class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Kernel ridge regression under noise of any law, with the prediction as a random variable.
+
+    Samples are y_i = f(x_i) + M_i with independent noise M_i of the law ``noise``. The estimate of f is linear in y,
+    so its law is that of a linear combination of noise variables, and its uncertainty splits by cause.
+
+    Parameters
+    ----------
+    kernel : Kernel, scikit-learn kernel or callable, default=None
+        The kernel k. A callable takes (n, d) and (m, d) arrays and returns (n, m). None is ``RBF(1.0)``.
+    noise : frozen scipy.stats law, str, array-like of shape (n,), Mixture, Expansion or None, default=None
+        The law of M: a law, its name with parameters such as ``"gamma(0.25, scale=2)"``, recorded residuals, a
+        mixture or a chaos expansion. None is the standard normal law.
+    ridge : float, default=None
+        The ridge rho^2. None is the noise (co)variance, for which the mean is that of a Gaussian process.
+    trend : {None, "constant", "linear"}, default=None
+        Basis functions that are estimated without penalty (universal kriging).
+    tuning : None, default=None
+        Hyperparameters are used as given.
+
+    Attributes
+    ----------
+    kernel_ : Kernel
+    noise_ : Noise
+    ridge_ : float
+    posterior_ : Posterior
+        The fitted model: everything below is a view of it.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X has them.
+
+    Examples
+    --------
+    >>> from scipy import stats
+    >>> from wienerkernel import RBF, WienerKernelRegressor
+    >>> X = np.linspace(-5, 5, 5)[:, None]
+    >>> y = 0.01 * X[:, 0] ** 3 - 0.2 * X[:, 0] ** 2 + 0.2 * X[:, 0]
+    >>> model = WienerKernelRegressor(4.21**2 * RBF(3.59), noise=stats.gamma(0.25, scale=2)).fit(X, y + 0.5)
+    >>> u = model.uncertainty([[0.0]])
+    >>> round(float(u.noise[0]), 4), round(float(u.model[0]), 4), float(u.aleatoric[0])
+    (0.5344, 0.0906, 1.0)
+    """
+
+    def __init__(
+        self,
+        kernel: Any = None,
+        *,
+        noise: Any = None,
+        ridge: float | None = None,
+        trend: str | None = None,
+        tuning: str | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.noise = noise
+        self.ridge = ridge
+        self.trend = trend
+        self.tuning = tuning
+
+    def fit(self, X: ArrayLike, y: ArrayLike, noise_scale: ArrayLike | None = None) -> WienerKernelRegressor:
+        """Condition on the data.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        y : array-like of shape (n,) or (n, n_y)
+            Several outputs have independent noise of the same law.
+        noise_scale : array-like of shape (n,) or (n, n), default=None
+            Sample i has the noise ``noise_scale[i] * M_i``. A matrix L makes the noise correlated: it is L applied
+            to the vector of independent M_i.
+
+        Returns
+        -------
+        WienerKernelRegressor
+            The fitted model itself.
+        """
+        if self.tuning is not None:
+            msg = f"tuning must be None (hyperparameters as given), got {self.tuning!r}"
+            raise ValueError(msg)
+        inputs, outputs = self._data(X, y, reset=True)
+        kernel, noise = as_kernel(self.kernel), as_noise(self.noise)
+        scale = _noise_scale(noise_scale, len(inputs))
+        regulariser, ridge = self._regulariser(scale, noise.var())
+        samples = Samples.collapse(inputs, regulariser, scale)
+        smoother = Smoother(kernel, samples, _targets(outputs, scale, noise.mean()), self.trend)
+        self.kernel_, self.noise_, self.ridge_ = kernel, noise, ridge
+        self.posterior_ = Posterior(smoother, noise, flat=outputs.ndim == 1, matched=self.ridge is None)
+        return self
+
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, noise_scale: ArrayLike | None = None
+    ) -> WienerKernelRegressor:
+        """Add samples to those that the model has, by updates of its factor instead of a new one.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        y : array-like of shape (n,) or (n, n_y)
+        noise_scale : array-like of shape (n,), default=None
+
+        Returns
+        -------
+        WienerKernelRegressor
+            The model itself; one that is not fitted yet is fitted.
+        """
+        if not hasattr(self, "posterior_"):
+            return self.fit(X, y, noise_scale)
+        smoother, old = self.posterior_.smoother, self.posterior_.smoother.samples
+        inputs, outputs = self._data(X, y, reset=False)
+        scale = _noise_scale(noise_scale, len(inputs))
+        if not (arrays.is_numpy(inputs) and arrays.is_numpy(old.points)):
+            msg = "partial_fit works on NumPy arrays; for those of another library, fit all samples at once"
+            raise TypeError(msg)
+        if old.scale.ndim == 2 or scale.ndim == 2:
+            msg = "samples with correlated noise (a matrix noise_scale) cannot be added or forgotten: fit all at once"
+            raise ValueError(msg)
+        targets = _targets(outputs, scale, self.noise_.mean())
+        if targets.shape[1] != smoother.targets.shape[1]:
+            msg = f"y has {targets.shape[1]} outputs, the model was fitted with {smoother.targets.shape[1]}"
+            raise ValueError(msg)
+        samples = Samples.collapse(
+            np.concatenate([old.points[old.index], inputs]),
+            np.concatenate([old.row_regulariser, self._regulariser(scale, self.noise_.var())[0]]),
+            np.concatenate([old.scale, scale]),
+        )
+        grown = extended(smoother, samples, np.concatenate([smoother.targets, targets]))
+        self.posterior_ = replace(self.posterior_, smoother=grown)
+        return self
+
+    def forget(self, rows: ArrayLike) -> WienerKernelRegressor:
+        """Drop samples from those that the model has.
+
+        Parameters
+        ----------
+        rows : array-like of int
+            Numbers of the samples, in the order in which they were given; those behind move up.
+
+        Returns
+        -------
+        WienerKernelRegressor
+            The model itself.
+        """
+        check_is_fitted(self)
+        smoother = self.posterior_.smoother
+        n = len(smoother.targets)
+        numbers = np.unique(np.asarray(list(rows) if isinstance(rows, range) else rows))
+        if numbers.size and (numbers.dtype.kind not in "iu" or numbers.min() < 0 or numbers.max() >= n):
+            msg = f"rows must be integers from 0 to {n - 1}, got {rows!r}"
+            raise ValueError(msg)
+        if len(numbers) == n:
+            msg = "at least one sample must remain"
+            raise ValueError(msg)
+        if smoother.samples.scale.ndim == 2:
+            msg = "samples with correlated noise (a matrix noise_scale) cannot be added or forgotten: fit all at once"
+            raise ValueError(msg)
+        if numbers.size:
+            self.posterior_ = replace(self.posterior_, smoother=without(smoother, numbers))
+        return self
+
+    def _data(self, X: Any, y: Any, reset: bool) -> tuple[Array, FloatArray]:
+        """Inputs in their own library, outputs in NumPy; both checked."""
+        if arrays.is_foreign(X):
+            inputs = self._foreign(X, reset)
+            # The checks of scikit-learn, on the numbers of rows and the outputs
+            _, outputs = check_X_y(
+                np.empty((len(X), 1)), arrays.as_numpy(y), multi_output=True, y_numeric=True
+            )
+            return inputs, outputs.astype(np.float64)
+        inputs, outputs = validate_data(
+            self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, reset=reset
+        )
+        return inputs, outputs
+
+    def _regulariser(self, scale: FloatArray, variance: float) -> tuple[FloatArray, float]:
+        """R, as its diagonal where it is diagonal, and the ridge."""
+        ridge: Any = self.ridge
+        if ridge is None:
+            return (scale**2 if scale.ndim == 1 else scale @ scale.T) * variance, variance
+        if not isinstance(ridge, Real) or not 0 < float(ridge) < np.inf:
+            msg = f"ridge must be a positive number, or None for the noise variance, got {ridge!r}"
+            raise ValueError(msg)
+        diagonal = np.full(len(scale), float(ridge))
+        return diagonal if scale.ndim == 1 else np.diag(diagonal), float(ridge)
+
+    def _foreign(self, X: Array, reset: bool) -> Array:
+        """An array of another library than NumPy: what scikit-learn checks, without leaving its device."""
+        if X.ndim != 2 or X.shape[0] < 1 or X.shape[1] < 1:
+            msg = f"X must have shape (n, d) with at least one row and column, got {tuple(X.shape)}"
+            raise ValueError(msg)
+        if reset:
+            self.n_features_in_ = int(X.shape[1])
+        elif X.shape[1] != self.n_features_in_:
+            msg = f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} features"
+            raise ValueError(msg)
+        if not bool(arrays.namespace(X).all(arrays.namespace(X).isfinite(X))):
+            msg = "X contains NaN or infinity"
+            raise ValueError(msg)
+        return arrays.as_float64(X)
+
+    def _query(self, X: Any) -> Array:
+        check_is_fitted(self)
+        if arrays.is_foreign(X):
+            return self._foreign(X, reset=False)
+        return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+
+    def predict(self, X: ArrayLike, return_std: bool = False, return_cov: bool = False) -> Any:
+        """Estimate f.
+
+        A new observation has the mean ``predict(X) + noise_.mean()``.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+        return_std : bool, default=False
+            Also return the standard deviation of f(x): sigma_GP when the ridge is the noise variance.
+        return_cov : bool, default=False
+            Also return the covariance of the function values.
+
+        Returns
+        -------
+        mean : ndarray of shape (m,) or (m, n_y)
+        std : ndarray of shape (m,) or (m, n_y), with ``return_std``
+        cov : ndarray of shape (m, m) or (m, m, n_y), with ``return_cov``
+        """
+        if return_std and return_cov:
+            msg = "at most one of return_std and return_cov can be asked for"
+            raise ValueError(msg)
+        query = self._query(X)
+        posterior = self.posterior_
+        if return_std:
+            mean, variance = posterior.mean_and_epistemic(query)
+            spread = variance**0.5
+        elif return_cov:
+            mean, spread = posterior.mean(query), posterior.covariance(query)
+        else:
+            return posterior.mean(query)
+        return mean, spread if mean.ndim == 1 else np.repeat(spread[..., None], mean.shape[1], axis=-1)
+
+    def uncertainty(self, X: ArrayLike) -> Uncertainty:
+        """Split the variance at the rows of X by cause.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+
+        Returns
+        -------
+        Uncertainty
+            Variances ``noise``, ``model``, ``aleatoric``, ``epistemic`` and ``total``, each of shape (m,).
+        """
+        query = self._query(X)
+        return self.posterior_.uncertainty(query)
+
+    def predict_distribution(self, X: ArrayLike, of: str = "estimate") -> PredictiveDistribution:
+        """Give the prediction at the rows of X as a random variable.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+        of : {"estimate", "function", "observation"}, default="estimate"
+            The estimate (its variance is the noise part), the value f(x) (noise and model part) or a new
+            observation (all three).
+
+        Returns
+        -------
+        PredictiveDistribution
+        """
+        query = self._query(X)
+        return self.posterior_.distribution(query, of)
+
+    def predict_quantiles(self, X: ArrayLike, quantiles: ArrayLike, of: str = "observation") -> FloatArray:
+        """Quantiles of the prediction.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+        quantiles : array-like of shape (k,)
+            Levels between 0 and 1.
+        of : {"estimate", "function", "observation"}, default="observation"
+
+        Returns
+        -------
+        ndarray of shape (m, k) or (m, n_y, k)
+        """
+        levels = np.asarray(quantiles, dtype=float)
+        if levels.ndim != 1 or not np.all((levels >= 0) & (levels <= 1)):
+            msg = f"quantiles must be a one-dimensional sequence of levels between 0 and 1, got {quantiles!r}"
+            raise ValueError(msg)
+        distribution = self.predict_distribution(X, of)
+        curves = distribution.ppf(levels.reshape(-1, *[1] * len(distribution.shape)))
+        return np.moveaxis(curves, 0, -1)
+
+    def predict_interval(self, X: ArrayLike, coverage: float = 0.9, of: str = "observation") -> FloatArray:
+        """Equal-tailed interval of the prediction.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+        coverage : float, default=0.9
+        of : {"estimate", "function", "observation"}, default="observation"
+
+        Returns
+        -------
+        ndarray of shape (m, 2) or (m, n_y, 2)
+            Lower and upper end.
+        """
+        if not 0 < coverage < 1:
+            msg = f"coverage must lie strictly between 0 and 1, got {coverage!r}"
+            raise ValueError(msg)
+        return self.predict_quantiles(X, [(1 - coverage) / 2, (1 + coverage) / 2], of)
+
+    def sample_y(
+        self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = 0, of: str = "function"
+    ) -> FloatArray:
+        """Draw functions, as scikit-learn's ``GaussianProcessRegressor.sample_y``.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+        n_samples : int, default=1
+        random_state : int, numpy Generator or RandomState, or None, default=0
+        of : {"estimate", "function", "observation"}, default="function"
+
+        Returns
+        -------
+        ndarray of shape (m, n_samples) or (m, n_y, n_samples)
+        """
+        draws = self.predict_distribution(X, of).rvs(n_samples, random_state=random_state)
+        return np.moveaxis(draws, 0, -1)
+
+    def log_likelihood(self, eval_gradient: bool = False) -> Any:
+        """Gaussian (quasi-)log-likelihood of the data, with the regulariser as noise covariance.
+
+        Parameters
+        ----------
+        eval_gradient : bool, default=False
+            Also return the gradient with respect to ``kernel_.theta``.
+
+        Returns
+        -------
+        value : float
+        gradient : ndarray of shape (p,), with ``eval_gradient``
+        """
+        check_is_fitted(self)
+        smoother = self.posterior_.smoother
+        value = smoother.log_likelihood()
+        return (value, smoother.log_likelihood_gradient()) if eval_gradient else value
+
+    def loo(self) -> LeaveOneOut:
+        """Leave-one-out predictions, from the factorisation at hand.
+
+        Returns
+        -------
+        LeaveOneOut
+        """
+        check_is_fitted(self)
+        return self.posterior_.leave_one_out()
+
+    def feature_weights(self) -> ChaosForm:
+        """Chaos form of the weights W in f(x) = W'phi(x) (Lemma 1), for ``kernel=FeatureMap(...)``.
+
+        Returns
+        -------
+        ChaosForm
+            Coefficients of shape (n_phi, 1 + n (L - 1)).
+        """
+        check_is_fitted(self)
+        return self.posterior_.feature_weights()
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Coefficient of determination of the mean of a new observation.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+        y : array-like of shape (m,) or (m, n_y)
+        sample_weight : array-like of shape (m,), default=None
+
+        Returns
+        -------
+        float
+        """
+        mean = self.predict(X) + self.noise_.mean()
+        return float(r2_score(y, mean, sample_weight=sample_weight))
+
+
+def _targets(outputs: FloatArray, scale: FloatArray, noise_mean: float) -> FloatArray:
+    """y0 = y - E M, (n, n_y)."""
+    sums = scale if scale.ndim == 1 else scale.sum(axis=1)
+    return np.asarray(outputs.reshape(len(outputs), -1) - noise_mean * sums[:, None])
+
+
+def _noise_scale(noise_scale: ArrayLike | None, n: int) -> FloatArray:
+    if noise_scale is None:
+        return np.ones(n)
+    scale = np.asarray(noise_scale, dtype=np.float64)
+    if scale.ndim == 0:
+        scale = np.full(n, scale)
+    if scale.shape not in ((n,), (n, n)) or not np.all(np.isfinite(scale)):
+        msg = f"noise_scale must be finite, of shape ({n},) or ({n}, {n}), got shape {scale.shape}"
+        raise ValueError(msg)
+    if scale.ndim == 1 and np.any(scale <= 0):
+        msg = f"noise_scale must be positive, got {scale.min()} at row {int(scale.argmin())}"
+        raise ValueError(msg)
+    return scale

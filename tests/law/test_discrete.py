@@ -1,0 +1,91 @@
+"""Recorded residuals and other laws of countably many values."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from wienerkernel.law import AccuracyWarning, LinearCombination
+
+
+def enumerate_sums(values, weights):
+    sums = np.array(
+        [np.dot(weights, combination) for combination in itertools.product(values, repeat=len(weights))]
+    )
+    return np.sort(sums)
+
+
+@pytest.mark.parametrize("weights", [[1.0], [1.0, -0.3], [0.2, 0.5, 0.7, -1.1], [1.0, 1.0, 1.0]])
+def test_few_residuals_equal_the_enumeration_of_all_outcomes(weights):
+    values = [-1.0, -0.2, 0.1, 0.4, 2.0]
+    sums = enumerate_sums(values, weights)
+    Y = LinearCombination(values, weights)
+    y = np.linspace(sums[0] - 0.1, sums[-1] + 0.1, 57) + np.pi * 1e-5  # never on an atom
+    np.testing.assert_allclose(Y.cdf(y), np.mean(sums <= y[:, None], axis=1), atol=1e-13)
+    np.testing.assert_allclose(Y.sf(y), np.mean(sums > y[:, None], axis=1), atol=1e-13)
+    q = np.array([0.013, 0.3, 0.5003, 0.97])
+    expected = [sums[np.argmax(np.arange(1, len(sums) + 1) / len(sums) >= level)] for level in q]
+    np.testing.assert_allclose(Y.ppf(q), expected, atol=1e-13)
+
+
+def test_quantile_of_a_flat_distribution_function_is_the_infimum():
+    Y = LinearCombination([-1.0, 1.0], [1.0, 1.0])  # -2, 0, 2 with probabilities 1/4, 1/2, 1/4
+    np.testing.assert_allclose(Y.ppf([0.2, 0.25, 0.26, 0.75, 0.76, 1.0]), [-2, -2, 0, 0, 2, 2], atol=1e-14)
+    np.testing.assert_allclose(Y.cdf([-2.0, -0.1, 0.0, 2.0]), [0.25, 0.25, 0.75, 1.0], atol=1e-14)
+    np.testing.assert_allclose(Y.cdf(Y.ppf(0.5)), 0.75, atol=1e-14)
+
+
+def test_many_equal_signs_follow_the_binomial_law():
+    n = 200
+    Y = LinearCombination([-1.0, 1.0], np.ones(n))
+    k = np.array([70, 90, 100, 120])
+    np.testing.assert_allclose(Y.cdf(2.0 * k - n), stats.binom(n, 0.5).cdf(k), rtol=1e-10)
+    np.testing.assert_allclose(Y.ppf([0.1, 0.5]), 2 * stats.binom(n, 0.5).ppf([0.1, 0.5]) - n, atol=1e-9)
+
+
+def test_negative_weights_of_one_discrete_variable_keep_the_atoms():
+    Y = LinearCombination(stats.poisson(2.0), [-1.0])
+    k = np.arange(5)
+    np.testing.assert_allclose(Y.cdf(-k), stats.poisson(2.0).sf(k - 1), atol=1e-14)
+    np.testing.assert_allclose(Y.sf(-k), stats.poisson(2.0).cdf(k - 1), atol=1e-14)
+
+
+def test_many_residuals_agree_with_draws():
+    rng = np.random.default_rng(0)
+    residuals = rng.gamma(0.5, size=40)
+    weights = rng.normal(size=(2, 25))
+    Y = LinearCombination(residuals, weights)
+    draws = Y.rvs(20_000, random_state=1)
+    y = np.quantile(draws, [0.05, 0.5, 0.95], axis=0)
+    np.testing.assert_allclose(Y.cdf(y), [[0.05] * 2, [0.5] * 2, [0.95] * 2], atol=0.01)
+    np.testing.assert_allclose(Y.cdf(Y.ppf([[0.05], [0.95]])), [[0.05] * 2, [0.95] * 2], atol=1e-10)
+
+
+def test_residuals_with_a_normal_part_are_a_normal_mixture():
+    residuals = np.array([-1.0, 0.0, 3.0])
+    Y = LinearCombination(residuals, [1.0, -0.5], normal_std=0.3)
+    sums = enumerate_sums(residuals, [1.0, -0.5])
+    y = np.linspace(-3, 5, 17)
+    np.testing.assert_allclose(Y.cdf(y), stats.norm.cdf((y[:, None] - sums) / 0.3).mean(axis=1), atol=1e-12)
+    np.testing.assert_allclose(
+        Y.pdf(y), (stats.norm.pdf((y[:, None] - sums) / 0.3) / 0.3).mean(axis=1), atol=1e-12
+    )
+
+
+def test_lattice_bracket_holds_the_exact_law():
+    residuals = np.random.default_rng(4).normal(size=12)
+    weights = [1.0, -0.7, 0.31]
+    exact = LinearCombination(residuals, weights)
+    y = np.linspace(-2, 2, 9)
+    with pytest.warns(AccuracyWarning, match="errors of up to"):
+        value, error = LinearCombination(residuals, weights, method="lattice").cdf(y, return_error=True)
+    assert np.all(np.abs(value - exact.cdf(y)) <= error + 1e-12)
+    assert error.max() < 1e-2
+
+
+def test_discrete_noise_has_no_density():
+    with pytest.raises(TypeError, match="no density"):
+        LinearCombination([-1.0, 1.0], [1.0, 2.0]).pdf(0.0)

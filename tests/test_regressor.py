@@ -1,0 +1,372 @@
+"""The estimator: scikit-learn's manners, agreement with its GaussianProcessRegressor, bad input."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process import kernels as sk
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from wienerkernel import (
+    RBF,
+    Exponential,
+    FeatureMap,
+    Matern,
+    NotPositiveDefiniteError,
+    Polynomial,
+    RationalQuadratic,
+    WienerKernelRegressor,
+)
+
+
+@parametrize_with_checks([WienerKernelRegressor(), WienerKernelRegressor(trend="constant")])
+def test_scikit_learn_estimator_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    return X, np.sin(X[:, 0]) + X[:, 1] ** 2 + 0.1 * rng.normal(size=30), rng.normal(size=(11, 2))
+
+
+KERNELS = [
+    (2.0 * RBF([0.7, 1.3]), 2.0 * sk.RBF([0.7, 1.3])),
+    (1.5 * Matern(0.9, nu=1.5), 1.5 * sk.Matern(0.9, nu=1.5)),
+    (1.5 * Exponential(0.9), 1.5 * sk.Matern(0.9, nu=0.5)),
+    (RBF(0.7) + 0.5 * RationalQuadratic(1.1, alpha=0.6), sk.RBF(0.7) + 0.5 * sk.RationalQuadratic(1.1, 0.6)),
+    (Matern(0.9, nu=2.5) * RBF(2.0), sk.Matern(0.9, nu=2.5) * sk.RBF(2.0)),
+]
+
+
+@pytest.mark.parametrize(("ours", "theirs"), KERNELS, ids=lambda k: type(k).__name__)
+def test_agreement_with_scikit_learn_gpr(ours, theirs, data):
+    X, y, Z = data
+    model = WienerKernelRegressor(ours, noise=stats.norm(scale=0.3)).fit(X, y)
+    peer = GaussianProcessRegressor(theirs, alpha=0.09, optimizer=None).fit(X, y)
+    mean, std = model.predict(Z, return_std=True)
+    expected_mean, expected_std = peer.predict(Z, return_std=True)
+    np.testing.assert_allclose(mean, expected_mean, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(std, expected_std, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        model.predict(Z, return_cov=True)[1], peer.predict(Z, return_cov=True)[1], atol=1e-9
+    )
+    value, gradient = model.log_likelihood(eval_gradient=True)
+    expected, expected_gradient = peer.log_marginal_likelihood(peer.kernel_.theta, eval_gradient=True)
+    assert value == pytest.approx(expected, rel=1e-9)
+    if isinstance(theirs, sk.Sum):  # scikit-learn sorts the hyperparameters of RationalQuadratic by name
+        expected_gradient = expected_gradient[[0, 1, 3, 2]]
+    np.testing.assert_allclose(gradient, expected_gradient, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(("ours", "theirs"), KERNELS, ids=lambda k: type(k).__name__)
+def test_scikit_learn_kernels_are_accepted(ours, theirs, data):
+    X, y, Z = data
+    np.testing.assert_allclose(
+        WienerKernelRegressor(theirs).fit(X, y).predict(Z),
+        WienerKernelRegressor(ours).fit(X, y).predict(Z),
+        rtol=1e-10,
+    )
+
+
+def test_a_plain_callable_is_accepted(data):
+    X, y, Z = data
+    k = lambda a, b: (a @ b.T + 1.0) ** 2
+    by_name = WienerKernelRegressor(Polynomial(2)).fit(X, y)
+    np.testing.assert_allclose(WienerKernelRegressor(k).fit(X, y).predict(Z), by_name.predict(Z), rtol=1e-9)
+
+
+@pytest.mark.parametrize("noise", [None, "gamma(0.25, scale=2)", [-1.0, 0.5, 0.5]])
+@pytest.mark.parametrize("ridge", [None, 0.7])
+def test_the_parts_of_the_uncertainty_add_up(data, noise, ridge):
+    X, y, Z = data
+    model = WienerKernelRegressor(noise=noise, ridge=ridge).fit(X, y)
+    u = model.uncertainty(Z)
+    np.testing.assert_allclose(u.epistemic, u.noise + u.model)
+    np.testing.assert_allclose(u.total, u.epistemic + u.aleatoric)
+    np.testing.assert_allclose(model.predict(Z, return_std=True)[1] ** 2, u.epistemic, rtol=1e-9)
+    for of, variance in [("estimate", u.noise), ("function", u.epistemic), ("observation", u.total)]:
+        np.testing.assert_allclose(model.predict_distribution(Z, of).var(), variance, rtol=1e-9)
+
+
+def test_an_observation_has_the_mean_of_its_noise(data):
+    X, y, Z = data
+    model = WienerKernelRegressor(noise="gamma(0.25, scale=2)").fit(X, y)
+    np.testing.assert_allclose(model.predict_distribution(Z).mean(), model.predict(Z), rtol=1e-12)
+    np.testing.assert_allclose(
+        model.predict_distribution(Z, "observation").mean(), model.predict(Z) + 0.5, rtol=1e-12
+    )
+
+
+def test_score_compares_observations(data):
+    X, y, _ = data
+    plain = WienerKernelRegressor(noise=stats.norm(scale=0.5)).fit(X, y)
+    shifted = WienerKernelRegressor(noise=stats.norm(loc=7.0, scale=0.5)).fit(X, y + 7.0)
+    assert shifted.score(X, y + 7.0) == pytest.approx(plain.score(X, y))
+
+
+def test_samples_shifted_by_the_mean_of_the_noise_give_the_same_estimate(data):
+    X, y, Z = data
+    centred = WienerKernelRegressor(noise=stats.gamma(0.25, loc=-0.5, scale=2)).fit(X, y)
+    shifted = WienerKernelRegressor(noise=stats.gamma(0.25, scale=2)).fit(X, y + 0.5)
+    np.testing.assert_allclose(centred.predict(Z), shifted.predict(Z), rtol=1e-12)
+
+
+def test_a_common_noise_scale_is_the_scaled_law(data):
+    X, y, Z = data
+    scaled = WienerKernelRegressor(noise=stats.gamma(0.25, scale=2)).fit(X, y, noise_scale=np.full(30, 3.0))
+    law = WienerKernelRegressor(noise=stats.gamma(0.25, scale=6)).fit(X, y)
+    np.testing.assert_allclose(scaled.predict(Z), law.predict(Z), rtol=1e-12)
+    np.testing.assert_allclose(scaled.uncertainty(Z).noise, law.uncertainty(Z).noise, rtol=1e-12)
+    for r in (3, 4):
+        one, other = (m.predict_distribution(Z).cumulant(r) for m in (scaled, law))
+        np.testing.assert_allclose(one, other, rtol=1e-10)
+
+
+def test_a_diagonal_matrix_of_noise_scales_is_a_vector_of_them(data):
+    X, y, Z = data
+    s = np.linspace(0.5, 2.0, 30)
+    vector = WienerKernelRegressor(noise="gamma(2)").fit(X, y, noise_scale=s)
+    matrix = WienerKernelRegressor(noise="gamma(2)").fit(X, y, noise_scale=np.diag(s))
+    np.testing.assert_allclose(vector.predict(Z), matrix.predict(Z), rtol=1e-10)
+    np.testing.assert_allclose(vector.uncertainty(Z).noise, matrix.uncertainty(Z).noise, rtol=1e-10)
+    assert vector.log_likelihood() == pytest.approx(matrix.log_likelihood())
+    np.testing.assert_allclose(vector.loo().total, matrix.loo().total, rtol=1e-9)
+
+
+def test_several_outputs_are_so_many_single_ones(data):
+    X, y, Z = data
+    Y = np.column_stack([y, -2 * y, np.cos(y)])
+    model = WienerKernelRegressor(noise="gamma(2)").fit(X, Y)
+    singles = [WienerKernelRegressor(noise="gamma(2)").fit(X, column) for column in Y.T]
+    np.testing.assert_allclose(model.predict(Z), np.column_stack([m.predict(Z) for m in singles]), rtol=1e-10)
+    assert model.log_likelihood() == pytest.approx(sum(m.log_likelihood() for m in singles))
+    assert model.predict(Z, return_std=True)[1].shape == (11, 3)
+    assert model.predict(Z, return_cov=True)[1].shape == (11, 11, 3)
+    assert model.sample_y(Z, 5).shape == (11, 3, 5)
+    Y_law, y_law = model.predict_distribution(Z), singles[1].predict_distribution(Z)
+    np.testing.assert_allclose(Y_law.mean()[:, 1], y_law.mean(), rtol=1e-10)
+    np.testing.assert_allclose(Y_law.std()[:, 1], y_law.std(), rtol=1e-10)
+    np.testing.assert_allclose(Y_law.ppf(0.9)[:, 1], y_law.ppf(0.9), rtol=1e-9)
+    np.testing.assert_allclose(
+        Y_law.ppf(np.array([0.1, 0.9])[:, None, None])[:, :, 1], y_law.ppf([[0.1], [0.9]]), rtol=1e-9
+    )
+    np.testing.assert_allclose(Y_law.cdf(Y_law.mean())[:, 1], y_law.cdf(y_law.mean()), rtol=1e-9)
+    assert model.predict_quantiles(Z, [0.1, 0.5, 0.9]).shape == (11, 3, 3)
+    assert Y_law.chaos().coefficients.shape == (11, 3, 31)
+    one_column = WienerKernelRegressor().fit(X, Y[:, :1])
+    assert one_column.predict(Z).shape == (11, 1)
+    assert one_column.predict_distribution(Z).mean().shape == (11, 1)
+
+
+def test_outputs_are_drawn_independently(data):
+    X, y, Z = data
+    draws = (
+        WienerKernelRegressor(noise="gamma(2)")
+        .fit(X, np.column_stack([y, y]))
+        .sample_y(Z[:1], 4000, of="estimate")
+    )
+    assert abs(np.corrcoef(draws[0])[0, 1]) < 0.06
+
+
+@pytest.mark.parametrize("of", ["estimate", "function", "observation"])
+def test_draws_have_the_covariance_of_the_law(data, of):
+    X, y, Z = data
+    model = WienerKernelRegressor(noise="gamma(0.25, scale=2)").fit(X, y)
+    Y = model.predict_distribution(Z, of)
+    draws = Y.rvs(40_000, random_state=1)
+    np.testing.assert_allclose(draws.mean(axis=0), Y.mean(), atol=0.03)
+    np.testing.assert_allclose(draws.std(axis=0), Y.std(), rtol=0.05)
+    if of == "function":
+        covariance = model.predict(Z, return_cov=True)[1]
+        np.testing.assert_allclose(np.cov(draws.T), covariance, atol=0.04)
+
+
+def test_quantiles_and_intervals_put_the_query_point_first(data):
+    X, y, Z = data
+    model = WienerKernelRegressor(noise="gamma(0.25, scale=2)").fit(X, y)
+    quantiles = model.predict_quantiles(Z, [0.05, 0.5, 0.95])
+    assert quantiles.shape == (11, 3)
+    np.testing.assert_allclose(quantiles[:, [0, 2]], model.predict_interval(Z, coverage=0.9), rtol=1e-10)
+    Y = model.predict_distribution(Z, "observation")
+    np.testing.assert_allclose(
+        Y.cdf(quantiles.T), np.array([0.05, 0.5, 0.95])[:, None] * np.ones(11), atol=1e-10
+    )
+
+
+def test_repeated_samples_cost_only_their_places():
+    rng = np.random.default_rng(0)
+    places = rng.uniform(-5, 5, size=(400, 1))
+    X = places[rng.integers(0, 400, 20_000)]
+    model = WienerKernelRegressor(RBF(1.0)).fit(X, np.sin(X[:, 0]) + rng.normal(size=20_000))
+    assert model.posterior_.smoother.factor.shape == (400, 400)
+    assert np.isfinite(model.log_likelihood())
+    assert model.loo().mean.shape == (20_000,)
+
+
+def test_it_works_in_a_pipeline_a_search_and_cross_validation(data):
+    X, y, _ = data
+    pipeline = make_pipeline(StandardScaler(), WienerKernelRegressor(noise=stats.norm(scale=0.2)))
+    assert np.all(np.isfinite(cross_val_score(pipeline, X, y)))
+    search = GridSearchCV(
+        WienerKernelRegressor(), {"kernel": [RBF(0.5), RBF(2.0)], "noise": ["norm(0, 0.1)"]}, cv=3
+    )
+    assert search.fit(X, y).best_score_ > 0
+
+
+def test_clones_and_pickles_predict_the_same(data):
+    X, y, Z = data
+    model = WienerKernelRegressor(2.0 * RBF(1.5), noise=stats.gamma(2), trend="linear").fit(X, y)
+    np.testing.assert_array_equal(clone(model).fit(X, y).predict(Z), model.predict(Z))
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(Z), model.predict(Z))
+
+
+def test_inputs_are_not_modified(data):
+    X, y, Z = data
+    s = np.ones(30)
+    copies = [a.copy() for a in (X, y, Z, s)]
+    model = WienerKernelRegressor(noise="gamma(2)").fit(X, y, noise_scale=s)
+    model.predict(Z, return_std=True)
+    model.uncertainty(Z)
+    model.predict_distribution(Z, "observation").cdf(np.zeros(11))
+    for array, copy in zip((X, y, Z, s), copies, strict=True):
+        np.testing.assert_array_equal(array, copy)
+
+
+def test_a_trend_extrapolates_what_the_kernel_forgets():
+    X = np.linspace(0, 1, 15)[:, None]
+    y = 3.0 + 2.0 * X[:, 0]
+    far = np.array([[10.0]])
+    assert abs(WienerKernelRegressor(RBF(0.3), ridge=1e-6).fit(X, y).predict(far)[0]) < 1e-6
+    assert WienerKernelRegressor(RBF(0.3), ridge=1e-6, trend="constant").fit(X, y).predict(far)[
+        0
+    ] == pytest.approx(4, abs=1)
+    assert WienerKernelRegressor(RBF(0.3), ridge=1e-6, trend="linear").fit(X, y).predict(far)[
+        0
+    ] == pytest.approx(23.0)
+
+
+class TestUglyCases:
+    def test_one_row(self):
+        model = WienerKernelRegressor(RBF(1.0), noise="gamma(0.25, scale=2)").fit([[0.0]], [1.5])
+        assert model.predict([[0.0]])[0] == pytest.approx(0.5)  # k / (k + rho^2) (y - m0)
+        u = model.uncertainty([[0.0], [100.0]])
+        np.testing.assert_allclose(u.noise, [0.25, 0.0], atol=1e-12)
+        np.testing.assert_allclose(u.model, [0.25, 1.0])
+        assert model.loo().mean[0] == pytest.approx(0.0)
+        np.testing.assert_allclose(model.loo().model, 1.0)
+
+    def test_all_rows_the_same(self):
+        model = WienerKernelRegressor(RBF(1.0)).fit(np.zeros((50, 2)), np.arange(50.0))
+        assert model.predict([[0.0, 0.0]])[0] == pytest.approx(24.5 * 50 / 51)
+
+    def test_tiny_ridge_interpolates(self):
+        X = np.linspace(0, 10, 8)[:, None]
+        y = np.cos(X[:, 0])
+        model = WienerKernelRegressor(RBF(1.0), noise=stats.norm(scale=1e-7)).fit(X, y)
+        np.testing.assert_allclose(model.predict(X), y, atol=1e-9)
+
+    def test_huge_scale(self, data):
+        X, y, Z = data
+        small = WienerKernelRegressor(RBF(1.0)).fit(X, y)
+        huge = WienerKernelRegressor(1e40 * RBF(1.0), noise=stats.norm(scale=1e20)).fit(X, 1e20 * y)
+        np.testing.assert_allclose(huge.predict(Z), 1e20 * small.predict(Z), rtol=1e-9)
+        np.testing.assert_allclose(huge.uncertainty(Z).model, 1e40 * small.uncertainty(Z).model, rtol=1e-6)
+
+    def test_a_far_point_knows_only_the_prior(self, data):
+        X, y, _ = data
+        model = WienerKernelRegressor(RBF(1.0), noise="gamma(0.25, scale=2)").fit(X, y)
+        far = [[1e3, 1e3]]
+        assert model.predict(far)[0] == 0.0
+        Y = model.predict_distribution(far)
+        assert (Y.mean()[0], Y.var()[0], Y.ppf(0.5)[0]) == (0.0, 0.0, 0.0)
+        assert model.predict_distribution(far, "function").ppf(0.975)[0] == pytest.approx(1.959963984540054)
+
+    def test_no_query_points_are_refused_as_scikit_learn_does(self, data):
+        X, y, _ = data
+        with pytest.raises(ValueError, match="0 sample"):
+            WienerKernelRegressor().fit(X, y).predict(np.empty((0, 2)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fit", "message"),
+    [
+        ({"ridge": 0.0}, {}, "ridge must be a positive number"),
+        ({"ridge": -1.0}, {}, "ridge must be a positive number"),
+        ({"ridge": np.nan}, {}, "ridge must be a positive number"),
+        ({"trend": "cubic"}, {}, "trend must be None, 'constant' or 'linear'"),
+        ({"tuning": "magic"}, {}, "tuning must be"),
+        ({"noise": "gama(1)"}, {}, "did you mean"),
+        ({"noise": stats.cauchy()}, {}, "finite variance"),
+        ({}, {"noise_scale": np.zeros(30)}, "noise_scale must be positive"),
+        ({}, {"noise_scale": np.ones(4)}, "noise_scale must be finite, of shape"),
+        ({}, {"noise_scale": np.full(30, np.nan)}, "noise_scale must be finite"),
+        ({"kernel": RBF([1.0, 2.0, 3.0])}, {}, "3.*2|2.*3"),
+        ({"kernel": sk.RBF() + sk.WhiteKernel()}, {}, "noise"),
+    ],
+)
+def test_bad_arguments_are_named(data, arguments, fit, message):
+    X, y, _ = data
+    with pytest.raises(ValueError, match=message):
+        WienerKernelRegressor(**arguments).fit(X, y, **fit)
+
+
+def test_a_kernel_of_the_wrong_kind_is_refused(data):
+    X, y, _ = data
+    with pytest.raises(TypeError, match="kernel"):
+        WienerKernelRegressor("rbf").fit(X, y)
+
+
+def test_bad_data_are_refused(data):
+    X, y, Z = data
+    for bad_X, bad_y in [
+        (X[:, 0], y),
+        (np.where(X > 1, np.nan, X), y),
+        (X, np.where(y > 1, np.inf, y)),
+        (X[:-1], y),
+    ]:
+        with pytest.raises(ValueError):
+            WienerKernelRegressor().fit(bad_X, bad_y)
+    with pytest.raises(NotFittedError):
+        WienerKernelRegressor().predict(Z)
+    with pytest.raises(ValueError, match="3 features"):
+        WienerKernelRegressor().fit(X, y).predict(np.zeros((1, 3)))
+
+
+def test_a_singular_kernel_matrix_names_the_remedies(data):
+    X, y, _ = data
+    with pytest.raises(NotPositiveDefiniteError, match="ridge"):
+        WienerKernelRegressor(RBF(1e4), ridge=1e-18).fit(X, y)
+
+
+def test_bad_questions_are_refused(data):
+    X, y, Z = data
+    model = WienerKernelRegressor().fit(X, y)
+    with pytest.raises(ValueError, match="of must be one of"):
+        model.predict_distribution(Z, of="future")
+    with pytest.raises(ValueError, match="return_std and return_cov"):
+        model.predict(Z, return_std=True, return_cov=True)
+    with pytest.raises(ValueError, match="levels between 0 and 1"):
+        model.predict_quantiles(Z, [1.2])
+    with pytest.raises(ValueError, match="coverage"):
+        model.predict_interval(Z, coverage=1.0)
+    with pytest.raises(ValueError, match="chaos form"):
+        model.predict_distribution(Z, "function").chaos()
+    with pytest.raises(TypeError, match="FeatureMap"):
+        model.feature_weights()
+
+
+def test_feature_map_equals_its_kernel(data):
+    X, y, Z = data
+    phi = lambda x: np.column_stack([np.ones(len(x)), x, x**2])
+    features = WienerKernelRegressor(FeatureMap(phi, scale=1.5)).fit(X, y)
+    plain = WienerKernelRegressor(lambda a, b: 2.25 * phi(a) @ phi(b).T).fit(X, y)
+    np.testing.assert_allclose(features.predict(Z), plain.predict(Z), rtol=1e-9)
