@@ -370,3 +370,45 @@ def test_feature_map_equals_its_kernel(data):
     features = WienerKernelRegressor(FeatureMap(phi, scale=1.5)).fit(X, y)
     plain = WienerKernelRegressor(lambda a, b: 2.25 * phi(a) @ phi(b).T).fit(X, y)
     np.testing.assert_allclose(features.predict(Z), plain.predict(Z), rtol=1e-9)
+
+
+@pytest.mark.parametrize("n_outputs", [None, 2])
+def test_gradients_equal_finite_differences(data, n_outputs):
+    X, y, Z = data
+    y = y if n_outputs is None else np.column_stack([y, y**2])
+    model = WienerKernelRegressor(2.0 * Matern([0.9, 1.4], nu=2.5), noise="gamma(2)", trend="linear").fit(
+        X, y
+    )
+    gradient, h = model.predict_gradient(Z), 1e-6
+    for k, step in enumerate(h * np.eye(2)):
+        ahead, behind = Z + step, Z - step
+        np.testing.assert_allclose(
+            gradient.mean[..., k],
+            (model.predict(ahead) - model.predict(behind)) / (2 * h),
+            rtol=1e-5,
+            atol=1e-7,
+        )
+        for part in ("noise", "model"):
+            difference = getattr(model.uncertainty(ahead), part) - getattr(model.uncertainty(behind), part)
+            np.testing.assert_allclose(
+                getattr(gradient, part)[:, k], difference / (2 * h), rtol=1e-5, atol=1e-7
+            )
+
+
+def test_the_lean_predictor_equals_the_estimator(data):
+    X, y, Z = data
+    model = WienerKernelRegressor(2.0 * RBF(1.3), noise="gamma(0.25, scale=2)").fit(X, y)
+    mean, noise, part = model.predictor()(Z)
+    np.testing.assert_allclose(mean, model.predict(Z), rtol=1e-11)
+    np.testing.assert_allclose(noise, model.uncertainty(Z).noise, rtol=1e-10)
+    np.testing.assert_allclose(part, model.uncertainty(Z).model, rtol=1e-9)
+    np.testing.assert_allclose(model.predictor()(Z[0]), [mean[0], noise[0], part[0]], rtol=1e-10)
+
+
+def test_the_ridge_path_equals_refits(data):
+    X, y, Z = data
+    model = WienerKernelRegressor(RBF(1.3)).fit(X, y)
+    path = model.ridge_path([0.1, 1.0])
+    for mean, ridge in zip(path.mean(Z), path.ridges, strict=True):
+        refit = WienerKernelRegressor(RBF(1.3), ridge=float(ridge)).fit(X, y)
+        np.testing.assert_allclose(mean[:, 0], refit.predict(Z), rtol=1e-10)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .chaos import OrthogonalBasis as OrthogonalBasis
     from .chaos import project as project
     from .chaos import two_term as two_term
+    from .distribution import PredictiveDistribution as PredictiveDistribution
     from .kernels import RBF as RBF
     from .kernels import Constant as Constant
     from .kernels import Exponential as Exponential
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from .kernels import RationalQuadratic as RationalQuadratic
     from .law import AccuracyWarning as AccuracyWarning
     from .law import LinearCombination as LinearCombination
+    from .lean import LeanPredictor as LeanPredictor
     from .linalg import NotPositiveDefiniteError as NotPositiveDefiniteError
     from .noise import Mixture as Mixture
     from .noise import Noise as Noise
@@ -35,14 +37,16 @@ if TYPE_CHECKING:
     from .noise import as_noise as as_noise
     from .plotting import TubeDisplay as TubeDisplay
     from .prediction import LeaveOneOut as LeaveOneOut
-    from .prediction import PredictiveDistribution as PredictiveDistribution
+    from .prediction import PredictionGradient as PredictionGradient
     from .prediction import Uncertainty as Uncertainty
     from .regressor import WienerKernelRegressor as WienerKernelRegressor
+    from .ridge_path import RidgePath as RidgePath
 
 __version__ = "0.1.0"
 
 _HOME = {
     "chaos": ["ChaosForm", "Expansion", "JointBasis", "OrthogonalBasis", "project", "two_term"],
+    "distribution": ["PredictiveDistribution"],
     "kernels": [
         "RBF",
         "Constant",
@@ -56,10 +60,12 @@ _HOME = {
         "RationalQuadratic",
     ],
     "law": ["AccuracyWarning", "LinearCombination"],
+    "lean": ["LeanPredictor"],
     "linalg": ["NotPositiveDefiniteError"],
     "noise": ["Mixture", "Noise", "Residuals", "as_noise"],
     "plotting": ["TubeDisplay"],
-    "prediction": ["LeaveOneOut", "PredictiveDistribution", "Uncertainty"],
+    "prediction": ["LeaveOneOut", "PredictionGradient", "Uncertainty"],
+    "ridge_path": ["RidgePath"],
     "regressor": ["WienerKernelRegressor"],
 }
 _ROOM = {name: room for room, names in _HOME.items() for name in names}

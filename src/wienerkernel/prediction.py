@@ -6,26 +6,21 @@ N(0, P2) gives the function value, adding a fresh M to that gives a new observat
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from . import arrays
-from ._typing import Array, FloatArray, IntArray, RandomState
+from ._typing import Array, FloatArray, IntArray
 from .chaos import ChaosForm, Expansion, lift, two_term
+from .distribution import PredictiveDistribution
+from .gradient import mean_gradient, variance_gradients
 from .kernels import FeatureMap
-from .law import LinearCombination
 from .leave_one_out import leave_one_out
-from .noise.base import Noise, as_generator
+from .noise.base import Noise
 from .smoother import Smoother
 
-__all__ = ["OF", "LeaveOneOut", "Posterior", "PredictiveDistribution", "Uncertainty"]
-
-OF = ("estimate", "function", "observation")
-"""The three random variables that can be asked for at x."""
+__all__ = ["LeaveOneOut", "Posterior", "PredictionGradient", "Uncertainty"]
 
 
 @dataclass(frozen=True)
@@ -138,11 +133,14 @@ class Posterior:
         """Weights L'a of the independent noise variables (m, J), and how many variables share each (J,); NumPy."""
         return self.smoother.samples.per_noise(arrays.as_numpy(self.smoother.weights(X)))
 
+    def gradient(self, X: FloatArray) -> PredictionGradient:
+        """Gradients of the mean and of both parts of the variance with respect to x."""
+        mean = mean_gradient(self.smoother, X)
+        model, gain = variance_gradients(self.smoother, X)
+        return PredictionGradient(mean[:, 0] if self.flat else mean, self.noise.var() * gain, model)
+
     def distribution(self, X: FloatArray, of: str = "estimate") -> PredictiveDistribution:
         """The random variable ``of`` at the rows of X."""
-        if of not in OF:
-            msg = f"of must be one of {', '.join(map(repr, OF))}, got {of!r}"
-            raise ValueError(msg)
         return PredictiveDistribution(self, X, of)
 
     def leave_one_out(self) -> LeaveOneOut:
@@ -192,171 +190,17 @@ class Posterior:
         return lift(expansion, weights, mean)
 
 
-class PredictiveDistribution:
-    """The law of a prediction at m query points, with the names and broadcasting of ``scipy.stats``.
-
-    Its shape is (m,), or (m, n_y) for several outputs; arguments broadcast against it. It works on NumPy arrays,
-    whatever the library of X.
-
-    Parameters
-    ----------
-    posterior : Posterior
-    X : ndarray of shape (m, d)
-    of : {"estimate", "function", "observation"}
+@dataclass(frozen=True)
+class PredictionGradient:
+    """Gradients with respect to the query point.
 
     Attributes
     ----------
-    law : LinearCombination
-        Law of the deviation from ``mu``, of shape (m,).
-    mu : ndarray of shape (m,) or (m, n_y)
-        Estimate of f.
-
-    Examples
-    --------
-    >>> from scipy import stats
-    >>> from wienerkernel import RBF, WienerKernelRegressor
-    >>> noise = stats.gamma(0.25, scale=2)
-    >>> model = WienerKernelRegressor(4.21**2 * RBF(3.59), noise=noise).fit([[-5.0], [0.0], [5.0]], [1.0, 2.0, 3.0])
-    >>> Y = model.predict_distribution([[0.0], [1.0]])
-    >>> Y.skewness().round(3).tolist()   # the opposite skew of the noise
-    [-3.991, -3.7]
+    mean : ndarray of shape (m, d) or (m, n_y, d)
+    noise, model : ndarray of shape (m, d)
+        Of the variances V and P2.
     """
 
-    def __init__(self, posterior: Posterior, X: FloatArray, of: str) -> None:
-        self.of = of
-        self.mu: FloatArray = arrays.as_numpy(posterior.mean(X))
-        self._posterior = posterior
-        self._X = X
-        noise = posterior.noise
-        weights, counts = posterior.noise_weights(X)
-        loc = noise.mean() * (weights @ counts)  # Yhat - mu = -sum_i a_i (M_i - m0)
-        weights = -weights
-        model = np.zeros(len(X)) if of == "estimate" else arrays.as_numpy(posterior.smoother.variances(X)[0])
-        if of == "observation":
-            weights = np.column_stack([weights, np.ones(len(X))])
-            counts = np.append(counts, 1)
-        self.law = LinearCombination(noise, weights, counts=counts, loc=loc, normal_std=np.sqrt(model))
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """(m,) or (m, n_y)."""
-        return self.mu.shape
-
-    def _spread(self, values: FloatArray) -> FloatArray:
-        """Repeat what is common to all outputs."""
-        return np.broadcast_to(values.reshape(values.shape + (1,) * (self.mu.ndim - 1)), self.shape).copy()
-
-    def mean(self) -> FloatArray:
-        """Mean; that of an observation includes the mean of its noise."""
-        return self.mu + self._spread(self.law.mean())
-
-    def var(self) -> FloatArray:
-        """Variance."""
-        return self._spread(self.law.var())
-
-    def std(self) -> FloatArray:
-        """Standard deviation."""
-        return self._spread(self.law.std())
-
-    def skewness(self) -> FloatArray:
-        """Skewness."""
-        return self._spread(self.law.skewness())
-
-    def kurtosis(self) -> FloatArray:
-        """Excess kurtosis."""
-        return self._spread(self.law.kurtosis())
-
-    def cumulant(self, order: int) -> FloatArray:
-        """Cumulant of the given order, 1 to 8."""
-        return self.mean() if order == 1 else self._spread(self.law.cumulant(order))
-
-    def _evaluate(
-        self, function: Callable[..., Any], argument: ArrayLike, shifted: bool, **options: Any
-    ) -> Any:
-        """Apply a method of the law, whose last axis is the query point, to an argument of the whole shape."""
-        x = np.asarray(argument, dtype=float)
-        if shifted:
-            x = x - self.mu
-        if self.mu.ndim == 1:
-            return function(x, **options)
-        x = np.broadcast_to(x, np.broadcast_shapes(x.shape, self.shape))
-        result = function(np.moveaxis(x, -1, 0), **options)
-        if isinstance(result, tuple):
-            return tuple(np.moveaxis(part, 0, -1) for part in result)
-        return np.moveaxis(result, 0, -1)
-
-    def pdf(self, y: ArrayLike, **options: Any) -> Any:
-        """Density at y."""
-        return self._evaluate(self.law.pdf, y, True, **options)
-
-    def logpdf(self, y: ArrayLike, **options: Any) -> Any:
-        """Logarithm of the density at y."""
-        return self._evaluate(self.law.logpdf, y, True, **options)
-
-    def cdf(self, y: ArrayLike, **options: Any) -> Any:
-        """Probability of at most y."""
-        return self._evaluate(self.law.cdf, y, True, **options)
-
-    def sf(self, y: ArrayLike, **options: Any) -> Any:
-        """Probability of more than y, accurate where it is small."""
-        return self._evaluate(self.law.sf, y, True, **options)
-
-    def _quantile(self, function: Callable[..., Any], q: ArrayLike, **options: Any) -> Any:
-        result = self._evaluate(function, q, False, **options)
-        return (result[0] + self.mu, result[1]) if isinstance(result, tuple) else result + self.mu
-
-    def ppf(self, q: ArrayLike, **options: Any) -> Any:
-        """Quantile: the smallest y with ``cdf(y) >= q``."""
-        return self._quantile(self.law.ppf, q, **options)
-
-    def isf(self, q: ArrayLike, **options: Any) -> Any:
-        """Upper quantile: the smallest y with ``sf(y) <= q``."""
-        return self._quantile(self.law.isf, q, **options)
-
-    def interval(self, confidence: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        """Equal-tailed interval."""
-        lower, upper = self.law.interval(confidence)
-        return self.mu + self._spread(lower), self.mu + self._spread(upper)
-
-    def hdi(self, confidence: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        """Shortest interval, which is what a skewed law needs."""
-        lower, upper = self.law.hdi(confidence)
-        return self.mu + self._spread(lower), self.mu + self._spread(upper)
-
-    def rvs(self, size: int = 1, random_state: RandomState = None) -> FloatArray:
-        """Draw sample functions: one draw of the noise in the data is one function on all of X.
-
-        Parameters
-        ----------
-        size : int
-            Number of functions.
-        random_state : int, numpy Generator or RandomState, or None
-
-        Returns
-        -------
-        ndarray of shape (size, m) or (size, m, n_y)
-        """
-        generator = as_generator(random_state)
-        outputs = [self._draw(size, generator) for _ in range(self.mu.size // len(self._X))]
-        return np.stack(outputs, axis=-1).reshape(size, *self.shape) + self.mu
-
-    def _draw(self, size: int, generator: Any) -> FloatArray:
-        noise = self._posterior.noise
-        weights, counts = self._posterior.noise_weights(self._X)
-        estimate = LinearCombination(noise, -weights, counts=counts, loc=noise.mean() * (weights @ counts))
-        draws = np.asarray(estimate.rvs(size, random_state=generator))
-        if self.of != "estimate":
-            covariance = arrays.as_numpy(self._posterior.smoother.model_covariance(self._X))
-            values, vectors = np.linalg.eigh(covariance)
-            root = vectors * np.sqrt(np.maximum(values, 0.0))
-            draws = draws + generator.standard_normal(draws.shape) @ root.T
-        if self.of == "observation":
-            draws = draws + noise.rvs(draws.shape, random_state=generator)
-        return draws
-
-    def chaos(self) -> ChaosForm:
-        """Chaos form (12) of the estimate: coefficients and joint basis."""
-        if self.of != "estimate":
-            msg = f"the chaos form (12) is that of of='estimate'; this is of={self.of!r}"
-            raise ValueError(msg)
-        return self._posterior.chaos(self._X)
+    mean: FloatArray
+    noise: FloatArray
+    model: FloatArray

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
-from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import arrays
 from ._typing import Array, FloatArray, RandomState
 from .chaos import ChaosForm
+from .distribution import PredictiveDistribution
 from .kernels import as_kernel
+from .lean import LeanPredictor
 from .noise import as_noise
-from .prediction import LeaveOneOut, Posterior, PredictiveDistribution, Uncertainty
+from .prediction import LeaveOneOut, Posterior, PredictionGradient, Uncertainty
+from .ridge_path import RidgePath
 from .samples import Samples
 from .smoother import Smoother
 from .updates import extended, without
+from .validation import (
+    centred_targets,
+    check_foreign,
+    check_foreign_outputs,
+    check_noise_scale,
+    regulariser_of,
+)
 
 __all__ = ["WienerKernelRegressor"]
 
@@ -105,10 +114,10 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
             raise ValueError(msg)
         inputs, outputs = self._data(X, y, reset=True)
         kernel, noise = as_kernel(self.kernel), as_noise(self.noise)
-        scale = _noise_scale(noise_scale, len(inputs))
-        regulariser, ridge = self._regulariser(scale, noise.var())
+        scale = check_noise_scale(noise_scale, inputs.shape[0])
+        regulariser, ridge = regulariser_of(self.ridge, scale, noise.var())
         samples = Samples.collapse(inputs, regulariser, scale)
-        smoother = Smoother(kernel, samples, _targets(outputs, scale, noise.mean()), self.trend)
+        smoother = Smoother(kernel, samples, centred_targets(outputs, scale, noise.mean()), self.trend)
         self.kernel_, self.noise_, self.ridge_ = kernel, noise, ridge
         self.posterior_ = Posterior(smoother, noise, flat=outputs.ndim == 1, matched=self.ridge is None)
         return self
@@ -133,20 +142,20 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
             return self.fit(X, y, noise_scale)
         smoother, old = self.posterior_.smoother, self.posterior_.smoother.samples
         inputs, outputs = self._data(X, y, reset=False)
-        scale = _noise_scale(noise_scale, len(inputs))
+        scale = check_noise_scale(noise_scale, inputs.shape[0])
         if not (arrays.is_numpy(inputs) and arrays.is_numpy(old.points)):
             msg = "partial_fit works on NumPy arrays; for those of another library, fit all samples at once"
             raise TypeError(msg)
         if old.scale.ndim == 2 or scale.ndim == 2:
             msg = "samples with correlated noise (a matrix noise_scale) cannot be added or forgotten: fit all at once"
             raise ValueError(msg)
-        targets = _targets(outputs, scale, self.noise_.mean())
+        targets = centred_targets(outputs, scale, self.noise_.mean())
         if targets.shape[1] != smoother.targets.shape[1]:
             msg = f"y has {targets.shape[1]} outputs, the model was fitted with {smoother.targets.shape[1]}"
             raise ValueError(msg)
         samples = Samples.collapse(
             np.concatenate([old.points[old.index], inputs]),
-            np.concatenate([old.row_regulariser, self._regulariser(scale, self.noise_.var())[0]]),
+            np.concatenate([old.row_regulariser, regulariser_of(self.ridge, scale, self.noise_.var())[0]]),
             np.concatenate([old.scale, scale]),
         )
         grown = extended(smoother, samples, np.concatenate([smoother.targets, targets]))
@@ -186,47 +195,16 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
     def _data(self, X: Any, y: Any, reset: bool) -> tuple[Array, FloatArray]:
         """Inputs in their own library, outputs in NumPy; both checked."""
         if arrays.is_foreign(X):
-            inputs = self._foreign(X, reset)
-            # The checks of scikit-learn, on the numbers of rows and the outputs
-            _, outputs = check_X_y(
-                np.empty((len(X), 1)), arrays.as_numpy(y), multi_output=True, y_numeric=True
-            )
-            return inputs, outputs.astype(np.float64)
+            return check_foreign(self, X, reset), check_foreign_outputs(X, y)
         inputs, outputs = validate_data(
             self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, reset=reset
         )
         return inputs, outputs
 
-    def _regulariser(self, scale: FloatArray, variance: float) -> tuple[FloatArray, float]:
-        """R, as its diagonal where it is diagonal, and the ridge."""
-        ridge: Any = self.ridge
-        if ridge is None:
-            return (scale**2 if scale.ndim == 1 else scale @ scale.T) * variance, variance
-        if not isinstance(ridge, Real) or not 0 < float(ridge) < np.inf:
-            msg = f"ridge must be a positive number, or None for the noise variance, got {ridge!r}"
-            raise ValueError(msg)
-        diagonal = np.full(len(scale), float(ridge))
-        return diagonal if scale.ndim == 1 else np.diag(diagonal), float(ridge)
-
-    def _foreign(self, X: Array, reset: bool) -> Array:
-        """An array of another library than NumPy: what scikit-learn checks, without leaving its device."""
-        if X.ndim != 2 or X.shape[0] < 1 or X.shape[1] < 1:
-            msg = f"X must have shape (n, d) with at least one row and column, got {tuple(X.shape)}"
-            raise ValueError(msg)
-        if reset:
-            self.n_features_in_ = int(X.shape[1])
-        elif X.shape[1] != self.n_features_in_:
-            msg = f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} features"
-            raise ValueError(msg)
-        if not bool(arrays.namespace(X).all(arrays.namespace(X).isfinite(X))):
-            msg = "X contains NaN or infinity"
-            raise ValueError(msg)
-        return arrays.as_float64(X)
-
     def _query(self, X: Any) -> Array:
         check_is_fitted(self)
         if arrays.is_foreign(X):
-            return self._foreign(X, reset=False)
+            return check_foreign(self, X, reset=False)
         return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
 
     def predict(self, X: ArrayLike, return_std: bool = False, return_cov: bool = False) -> Any:
@@ -354,6 +332,46 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         draws = self.predict_distribution(X, of).rvs(n_samples, random_state=random_state)
         return np.moveaxis(draws, 0, -1)
 
+    def predict_gradient(self, X: ArrayLike) -> PredictionGradient:
+        """Gradients with respect to x of the mean and of both parts of the variance.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+
+        Returns
+        -------
+        PredictionGradient
+            ``mean`` of shape (m, d) or (m, n_y, d), ``noise`` and ``model`` of shape (m, d).
+        """
+        query = self._query(X)
+        return self.posterior_.gradient(query)
+
+    def predictor(self) -> LeanPredictor:
+        """A lean callable for control loops: mean, V and P2 at one point or a few, without checks.
+
+        Returns
+        -------
+        LeanPredictor
+            ``p(x)`` for an array of shape (d,) or (m, d).
+        """
+        check_is_fitted(self)
+        return LeanPredictor(self.posterior_.smoother, self.noise_.var())
+
+    def ridge_path(self, ridges: ArrayLike) -> RidgePath:
+        """The same model for a whole grid of ridges, from one eigendecomposition.
+
+        Parameters
+        ----------
+        ridges : array-like of shape (r,)
+
+        Returns
+        -------
+        RidgePath
+        """
+        check_is_fitted(self)
+        return RidgePath.from_smoother(self.posterior_.smoother, ridges)
+
     def log_likelihood(self, eval_gradient: bool = False) -> Any:
         """Gaussian (quasi-)log-likelihood of the data, with the regulariser as noise covariance.
 
@@ -408,24 +426,3 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         """
         mean = self.predict(X) + self.noise_.mean()
         return float(r2_score(y, mean, sample_weight=sample_weight))
-
-
-def _targets(outputs: FloatArray, scale: FloatArray, noise_mean: float) -> FloatArray:
-    """y0 = y - E M, (n, n_y)."""
-    sums = scale if scale.ndim == 1 else scale.sum(axis=1)
-    return np.asarray(outputs.reshape(len(outputs), -1) - noise_mean * sums[:, None])
-
-
-def _noise_scale(noise_scale: ArrayLike | None, n: int) -> FloatArray:
-    if noise_scale is None:
-        return np.ones(n)
-    scale = np.asarray(noise_scale, dtype=np.float64)
-    if scale.ndim == 0:
-        scale = np.full(n, scale)
-    if scale.shape not in ((n,), (n, n)) or not np.all(np.isfinite(scale)):
-        msg = f"noise_scale must be finite, of shape ({n},) or ({n}, {n}), got shape {scale.shape}"
-        raise ValueError(msg)
-    if scale.ndim == 1 and np.any(scale <= 0):
-        msg = f"noise_scale must be positive, got {scale.min()} at row {int(scale.argmin())}"
-        raise ValueError(msg)
-    return scale

@@ -8,9 +8,10 @@ the matrix that is to be factorised.
 
 from .adapt import FunctionKernel, ScikitLearnKernel, as_kernel
 from .base import Kernel, gram
-from .compose import Power, Product, Sum
+from .compose import Product, Sum
 from .dot import Constant, FeatureMap, Linear, Polynomial
 from .periodic import Periodic
+from .power import Power
 from .stationary import RBF, Exponential, Matern, RationalQuadratic
 
 __all__ = [

@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike
 
 from .._typing import FloatArray
 from .base import Kernel, Pull, Rows
-from .compose import Power, Product, Sum
+from .compose import Product, Sum
 from .dot import Constant, Linear
 from .parameters import Bounds
+from .power import Power
 from .stationary import RBF, Matern, RationalQuadratic
 
 __all__ = ["FunctionKernel", "ScikitLearnKernel", "as_kernel"]

@@ -1,4 +1,4 @@
-"""What every kernel k(x, x') answers: values, diagonal, hyperparameters, the pullback of a gradient; and + * **.
+"""What every kernel k(x, x') answers: values, diagonal, hyperparameters, pullbacks of gradients; and + * **.
 
 Matrices are made and read in tiles that stay in the cache. A kernel looks at each block of rows once
 (``_prepare``) and is then asked for the tile between two prepared blocks.
@@ -10,16 +10,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from numbers import Real
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._typing import FloatArray
-from .parameters import checked_bounds, checked_scale, log_bounds
-from .tiles import as_rows, centre_of, mirrored, row_blocks
+from .parameters import Parametrised
+from .tiles import as_rows, as_two_sets, centre_of, mirrored, row_blocks
 
-__all__ = ["Kernel", "Pull", "Rows", "gram"]
+__all__ = ["Kernel", "Point", "Pull", "Rows", "gram"]
 
 Rows: TypeAlias = Any
 """A block of rows as one kernel wants to see it."""
@@ -27,9 +27,12 @@ Rows: TypeAlias = Any
 Pull: TypeAlias = Callable[[FloatArray], FloatArray]
 """Maps W to the gradient of sum(W * K) for one tile K."""
 
+Point: TypeAlias = Callable[[FloatArray], FloatArray]
+"""Maps one point x of shape (d,) to the values k(x, x_i), of shape (n,), in a new array."""
+
 
 @dataclass(frozen=True, repr=False)
-class Kernel(ABC):
+class Kernel(Parametrised, ABC):
     """A positive semi-definite function k(x, x') with p free hyperparameters.
 
     Kernels are values: they do not change, they compare and hash by their parameters. ``k1 + k2``, ``k1 * k2``,
@@ -47,16 +50,7 @@ class Kernel(ABC):
     [[17.7241, 10.7502], [10.7502, 17.7241]]
     """
 
-    _hyperparameters: ClassVar[tuple[str, ...]] = ()
-    _per_input: ClassVar[tuple[str, ...]] = ()
     __array_ufunc__ = None  # numpy.float64(2.0) * kernel is the kernel's business
-
-    def __post_init__(self) -> None:
-        for name in self._hyperparameters:
-            value = checked_scale(name, getattr(self, name), per_input=name in self._per_input)
-            bounds = checked_bounds(f"{name}_bounds", getattr(self, f"{name}_bounds"), value)
-            object.__setattr__(self, name, value)
-            object.__setattr__(self, f"{name}_bounds", bounds)
 
     @abstractmethod
     def _values(self, P: Rows, Q: Rows) -> FloatArray:
@@ -69,6 +63,31 @@ class Kernel(ABC):
     @abstractmethod
     def _diagonal(self, X: FloatArray) -> FloatArray:
         """Return k(x_i, x_i) in the dtype of X."""
+
+    def _linearise_inputs(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:  # noqa: ARG002
+        """Return the tile K(P, Q) and the map from W to the rows sum_j W_ij dk(x_i, z_j)/dx_i, of shape (n, d)."""
+        raise self._no_input_gradient()
+
+    def _diagonal_gradient(self, X: FloatArray) -> FloatArray:  # noqa: ARG002
+        """Return dk(x_i, x_i)/dx_i, of shape (n, d)."""
+        raise self._no_input_gradient()
+
+    def _no_input_gradient(self) -> TypeError:
+        return TypeError(
+            f"{type(self).__name__} has no analytic gradient with respect to x; RBF, Matern, RationalQuadratic, "
+            "Periodic, Linear, Constant and their sums, products and powers have"
+        )
+
+    @property
+    def _prior(self) -> float | None:
+        """The value of k(x, x) where it is one and the same for all x."""
+        return None
+
+    def _point(self, X: FloatArray) -> Point:
+        """Return the function x -> k(x, X) for one point at a time, without checks."""
+        centre = centre_of(X)
+        Q = self._prepare(X, centre)
+        return lambda x: self._values(self._prepare(np.asarray(x, dtype=X.dtype)[None], centre), Q)[0]
 
     def _prepare(self, X: FloatArray, centre: FloatArray) -> Rows:  # noqa: ARG002
         """Return what the tiles need to know of a block of rows; ``centre`` is a point amid all rows."""
@@ -96,11 +115,7 @@ class Kernel(ABC):
         """
         if Z is None:
             return mirrored(gram(self, X))
-        x, z = as_rows("X", X), as_rows("Z", Z)
-        if x.shape[1] != z.shape[1]:
-            raise ValueError(
-                f"X and Z must have the same number of columns; got {x.shape[1]} and {z.shape[1]}"
-            )
+        x, z = as_two_sets(X, Z)
         if x.dtype != z.dtype:
             x, z = x.astype(np.float64), z.astype(np.float64)
         K = np.empty((x.shape[0], z.shape[0]), dtype=x.dtype)
@@ -153,36 +168,67 @@ class Kernel(ABC):
                 gradient += self._pullback(P, P, lower)
         return 2 * gradient if symmetric else gradient
 
-    @property
-    def _free(self) -> tuple[str, ...]:
-        """Hyperparameters that are not fixed."""
-        return tuple(name for name in self._hyperparameters if getattr(self, f"{name}_bounds") != "fixed")
+    def input_pullback(self, X: ArrayLike, Z: ArrayLike, W: ArrayLike) -> FloatArray:
+        """Rows sum_j W_ij dk(x_i, z_j)/dx_i: the gradient of sum(W * K(X, Z)) with respect to X.
 
-    @property
-    def _n_theta(self) -> int:
-        return sum(np.size(getattr(self, name)) for name in self._free)
+        Where the kernel has no derivative, Matern of smoothness 1/2 at x_i = z_j, it is taken as 0.
 
-    @property
-    def theta(self) -> FloatArray:
-        """Logarithms of the free hyperparameters, of shape (p,)."""
-        values = [np.empty(0), *(np.atleast_1d(getattr(self, name)) for name in self._free)]
-        logs: FloatArray = np.log(np.concatenate(values))
-        return logs
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        Z : array-like of shape (m, d)
+        W : array-like of shape (n, m) or (q, n, m)
+            Several W share the evaluation of the kernel.
 
-    @property
-    def bounds(self) -> FloatArray:
-        """Bounds of `theta`, of shape (p, 2); logarithms as well."""
-        pairs = [log_bounds(getattr(self, f"{name}_bounds"), getattr(self, name)) for name in self._free]
-        return np.concatenate([np.empty((0, 2)), *pairs])
+        Returns
+        -------
+        gradient : ndarray of shape (n, d) or (q, n, d), float64
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the entries of `theta`."""
-        named: list[str] = []
-        for name in self._free:
-            value = getattr(self, name)
-            named += [f"{name}[{i}]" for i in range(len(value))] if isinstance(value, tuple) else [name]
-        return tuple(named)
+        Examples
+        --------
+        >>> from wienerkernel.kernels import RBF
+        >>> RBF().input_pullback([[0.0], [1.0]], [[1.0]], [[1.0], [1.0]]).round(4).tolist()
+        [[0.6065], [0.0]]
+        """
+        x, z = (rows.astype(np.float64, copy=False) for rows in as_two_sets(X, Z))
+        w, n, m = np.asarray(W), x.shape[0], z.shape[0]
+        if w.ndim not in (2, 3) or w.shape[-2:] != (n, m):
+            raise ValueError(
+                f"W must have shape ({n}, {m}) or (q, {n}, {m}), a row per row of X and a column per row of Z; "
+                f"got {w.shape}"
+            )
+        gradient = np.zeros((*w.shape[:-1], x.shape[1]))
+        if gradient.size == 0 or m == 0:
+            return gradient
+        layers = [(gradient, w)] if w.ndim == 2 else list(zip(gradient, w, strict=True))
+        centre = centre_of(x, z)
+        columns = [(b, self._prepare(z[b], centre)) for b in row_blocks(m)]
+        for a in row_blocks(n):
+            P = self._prepare(x[a], centre)
+            for b, Q in columns:
+                _, pull = self._linearise_inputs(P, Q)
+                for rows, weights in layers:
+                    rows[a] += pull(weights[a, b])
+        return gradient
+
+    def diag_gradient(self, X: ArrayLike) -> FloatArray:
+        """Gradient of the diagonal, dk(x, x)/dx at each row of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+
+        Returns
+        -------
+        gradient : ndarray of shape (n, d)
+
+        Examples
+        --------
+        >>> from wienerkernel.kernels import RBF, Linear
+        >>> (RBF() + Linear()).diag_gradient([[3.0]]).tolist()
+        [[6.0]]
+        """
+        return self._diagonal_gradient(as_rows("X", X))
 
     def with_theta(self, theta: ArrayLike) -> Kernel:
         """Return the kernel of the same form whose free hyperparameters are exp(theta), theta of shape (p,)."""
@@ -194,14 +240,6 @@ class Kernel(ABC):
             changes[name] = tuple(values[: len(old)]) if isinstance(old, tuple) else values[0]
             values = values[np.size(old) :]
         return replace(self, **changes)
-
-    def _checked_theta(self, theta: ArrayLike) -> FloatArray:
-        logs = np.asarray(theta, dtype=np.float64)
-        if logs.shape != (self._n_theta,):
-            raise ValueError(
-                f"theta must have shape ({self._n_theta},), one entry per name; got {logs.shape}"
-            )
-        return logs
 
     def __repr__(self) -> str:
         shown = (
@@ -230,7 +268,7 @@ class Kernel(ABC):
         return NotImplemented if operand is None else operand * self
 
     def __pow__(self, exponent: int) -> Kernel:
-        from .compose import Power
+        from .power import Power
 
         return Power(self, exponent)
 

@@ -1,24 +1,22 @@
-"""Kernels made of kernels: sums, products and integer powers."""
+"""Kernels made of two kernels: sums and products."""
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._typing import FloatArray
-from .base import Kernel, Pull, Rows
+from .base import Kernel, Point, Pull, Rows
 from .blas import inner
 from .dot import Constant
 
-__all__ = ["Power", "Product", "Sum"]
+__all__ = ["Pair", "Product", "Sum", "bracketed"]
 
 
 @dataclass(frozen=True, repr=False)
-class _Pair(Kernel):
+class Pair(Kernel):
     """Two kernels on the same inputs; theta is that of k1, then that of k2."""
 
     k1: Kernel
@@ -57,7 +55,7 @@ class _Pair(Kernel):
         return type(self)(self.k1.with_theta(logs[:split]), self.k2.with_theta(logs[split:]))
 
 
-class Sum(_Pair):
+class Sum(Pair):
     """The kernel k1(x, x') + k2(x, x'), written ``k1 + k2``.
 
     Parameters
@@ -87,14 +85,31 @@ class Sum(_Pair):
     def _pullback(self, P: Rows, Q: Rows, W: FloatArray) -> FloatArray:
         return np.concatenate([self.k1._pullback(P[0], Q[0], W), self.k2._pullback(P[1], Q[1], W)])
 
+    def _linearise_inputs(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
+        K1, pull1 = self.k1._linearise_inputs(P[0], Q[0])
+        K2, pull2 = self.k2._linearise_inputs(P[1], Q[1])
+        return K1 + K2, lambda W: pull1(W) + pull2(W)
+
     def _diagonal(self, X: FloatArray) -> FloatArray:
         return self.k1._diagonal(X) + self.k2._diagonal(X)
 
+    def _diagonal_gradient(self, X: FloatArray) -> FloatArray:
+        return self.k1._diagonal_gradient(X) + self.k2._diagonal_gradient(X)
+
+    @property
+    def _prior(self) -> float | None:
+        first, second = self.k1._prior, self.k2._prior
+        return None if first is None or second is None else first + second
+
+    def _point(self, X: FloatArray) -> Point:
+        first, second = self.k1._point(X), self.k2._point(X)
+        return lambda x: first(x) + second(x)
+
     def __repr__(self) -> str:
-        return f"{self.k1!r} + {_bracketed(self.k2, Sum)}"
+        return f"{self.k1!r} + {bracketed(self.k2, Sum)}"
 
 
-class Product(_Pair):
+class Product(Pair):
     """The kernel k1(x, x') k2(x, x'), written ``k1 * k2``.
 
     Parameters
@@ -135,79 +150,37 @@ class Product(_Pair):
 
         return K1 * K2, pull
 
+    def _linearise_inputs(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
+        if isinstance(self.k1, Constant):
+            return _scaled_inputs(self.k1.value, self.k2, P[1], Q[1])
+        if isinstance(self.k2, Constant):
+            return _scaled_inputs(self.k2.value, self.k1, P[0], Q[0])
+        K1, pull1 = self.k1._linearise_inputs(P[0], Q[0])
+        K2, pull2 = self.k2._linearise_inputs(P[1], Q[1])
+        return K1 * K2, lambda W: pull1(W * K2) + pull2(W * K1)
+
     def _diagonal(self, X: FloatArray) -> FloatArray:
         return self.k1._diagonal(X) * self.k2._diagonal(X)
 
-    def __repr__(self) -> str:
-        return f"{_bracketed(self.k1, Sum)} * {_bracketed(self.k2, _Pair)}"
-
-
-@dataclass(frozen=True, repr=False)
-class Power(Kernel):
-    """The kernel k(x, x')^exponent, written ``k ** exponent``.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    exponent : int
-        Positive: other powers of a kernel need not be kernels.
-
-    Examples
-    --------
-    >>> from wienerkernel.kernels import Linear
-    >>> k = (Linear() + 1.0) ** 2
-    >>> k([[1.0]], [[2.0]]).tolist()
-    [[9.0]]
-    """
-
-    kernel: Kernel
-    exponent: int
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.kernel, Kernel):
-            raise TypeError(f"kernel must be a Kernel; got {self.kernel!r}")
-        object.__setattr__(self, "exponent", _checked_exponent(self.exponent))
-
-    def _prepare(self, X: FloatArray, centre: FloatArray) -> Rows:
-        return self.kernel._prepare(X, centre)
-
-    def _values(self, P: Rows, Q: Rows) -> FloatArray:
-        K = self.kernel._values(P, Q)
-        return np.power(K, self.exponent, out=K)
-
-    def _linearise(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
-        K, pull = self.kernel._linearise(P, Q)
-        lower = np.power(K, self.exponent - 1)
-        return lower * K, lambda W: pull(self.exponent * lower * W)
-
-    def _diagonal(self, X: FloatArray) -> FloatArray:
-        return np.power(self.kernel._diagonal(X), self.exponent)
+    def _diagonal_gradient(self, X: FloatArray) -> FloatArray:
+        first, second = self.k1._diagonal(X)[:, None], self.k2._diagonal(X)[:, None]
+        return self.k1._diagonal_gradient(X) * second + first * self.k2._diagonal_gradient(X)
 
     @property
-    def _n_theta(self) -> int:
-        return self.kernel._n_theta
+    def _prior(self) -> float | None:
+        first, second = self.k1._prior, self.k2._prior
+        return None if first is None or second is None else first * second
 
-    @property
-    def theta(self) -> FloatArray:
-        """Logarithms of the free hyperparameters, of shape (p,)."""
-        return self.kernel.theta
-
-    @property
-    def bounds(self) -> FloatArray:
-        """Bounds of `theta`, of shape (p, 2); logarithms as well."""
-        return self.kernel.bounds
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the entries of `theta`."""
-        return tuple(f"kernel.{name}" for name in self.kernel.names)
-
-    def with_theta(self, theta: ArrayLike) -> Kernel:
-        """Return the kernel of the same form whose free hyperparameters are exp(theta), theta of shape (p,)."""
-        return Power(self.kernel.with_theta(self._checked_theta(theta)), self.exponent)
+    def _point(self, X: FloatArray) -> Point:
+        if isinstance(self.k1, Constant):
+            return _scaled_point(self.k1.value, self.k2._point(X))
+        if isinstance(self.k2, Constant):
+            return _scaled_point(self.k2.value, self.k1._point(X))
+        first, second = self.k1._point(X), self.k2._point(X)
+        return lambda x: first(x) * second(x)
 
     def __repr__(self) -> str:
-        return f"{_bracketed(self.kernel, (_Pair, Power))} ** {self.exponent}"
+        return f"{bracketed(self.k1, Sum)} * {bracketed(self.k2, Pair)}"
 
 
 def _linearised(kernel: Kernel, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
@@ -230,16 +203,15 @@ def _scaled(
     return constant.value * K, pull
 
 
-def _checked_exponent(exponent: Any) -> int:
-    try:
-        power = operator.index(exponent)
-    except TypeError:
-        power = 0
-    if power < 1 or isinstance(exponent, bool):
-        raise ValueError(f"exponent must be a positive integer; got {exponent!r}")
-    return power
+def _scaled_inputs(value: float, kernel: Kernel, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
+    K, pull = kernel._linearise_inputs(P, Q)
+    return value * K, lambda W: value * pull(W)
 
 
-def _bracketed(kernel: Kernel, looser: type | tuple[type, ...]) -> str:
+def _scaled_point(value: float, point: Point) -> Point:
+    return lambda x: value * point(x)
+
+
+def bracketed(kernel: Kernel, looser: type | tuple[type, ...]) -> str:
     """Return the repr of a kernel, in brackets if it binds less tightly than its surroundings."""
     return f"({kernel!r})" if isinstance(kernel, looser) else repr(kernel)

@@ -1,4 +1,4 @@
-"""Squared distances between scaled points, tile by tile, and the pullback through them."""
+"""Squared distances between scaled points, tile by tile, and the pullbacks through them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .._typing import FloatArray
 from .blas import cross_products, inner, times, weighted_sums
 from .parameters import Scale
 
-__all__ = ["Points", "points", "pull_squares", "squared_distances"]
+__all__ = ["Points", "points", "pull_differences", "pull_squares", "squared_distances"]
 
 FEW_COLUMNS = 3
 """Up to so many columns explicit differences cost no more than a matrix product, and they are exact."""
@@ -92,6 +92,18 @@ def pull_squares(P: Points, Q: Points, G: FloatArray, exact: bool = False) -> Fl
     GZ = times(G, Q.right)
     xGz: FloatArray = np.einsum("ij,ij->j", P.x, GZ[:, :d])
     return GZ[:, d] @ P.x**2 - 2 * xGz + weighted_sums(G, np.ones(len(G))) @ Q.x**2
+
+
+def pull_differences(P: Points, Q: Points, G: FloatArray, exact: bool = False) -> FloatArray:
+    """Return sum_j G_ij (x_i - z_j) for every x_i of P; shape (n, d)."""
+    d = P.x.shape[1]
+    if exact or not (P.near and Q.near):
+        z = np.ascontiguousarray(Q.x.T)
+        return np.stack(
+            [np.einsum("ij,ij->i", G, np.subtract.outer(P.x[:, k], z[k])) for k in range(d)], axis=1
+        )
+    GZ = times(G, Q.right)
+    return GZ[:, d, None] * P.x - GZ[:, :d]
 
 
 def _squared_differences(P: Points, Q: Points, column: int) -> FloatArray:

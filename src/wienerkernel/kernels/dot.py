@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg.blas import dgemv
 
 from .._typing import FloatArray
-from .base import Kernel, Pull, Rows
+from .base import Kernel, Point, Pull, Rows
 from .blas import cross_products, inner, times
 from .parameters import DEFAULT_BOUNDS, Bounds, Scale
 from .tiles import as_rows
@@ -48,8 +49,22 @@ class Constant(Kernel):
     def _linearise(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
         return self._values(P, Q), lambda W: np.array([self.value * W.sum()])
 
+    def _linearise_inputs(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
+        return self._values(P, Q), lambda _: np.zeros(P.shape)
+
     def _diagonal(self, X: FloatArray) -> FloatArray:
         return np.full(len(X), self.value, dtype=X.dtype)
+
+    def _diagonal_gradient(self, X: FloatArray) -> FloatArray:
+        return np.zeros_like(X)
+
+    @property
+    def _prior(self) -> float | None:
+        return self.value
+
+    def _point(self, X: FloatArray) -> Point:
+        values = np.full(len(X), self.value)
+        return lambda _: values.copy()
 
 
 @dataclass(frozen=True, repr=False)
@@ -92,10 +107,21 @@ class Linear(Kernel):
 
         return cross_products(1.0, P, Q), pull
 
+    def _linearise_inputs(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
+        return cross_products(1.0, P, Q), lambda W: times(W, Q) / np.asarray(self.length_scale)
+
     def _diagonal(self, X: FloatArray) -> FloatArray:
         rows = self._prepare(X, X)
         squares: FloatArray = np.einsum("ij,ij->i", rows, rows)
         return squares
+
+    def _diagonal_gradient(self, X: FloatArray) -> FloatArray:
+        rows: FloatArray = self._prepare(X, X)
+        return 2 * rows / np.asarray(self.length_scale, dtype=X.dtype)
+
+    def _point(self, X: FloatArray) -> Point:
+        slopes = np.asfortranarray(self._prepare(X, X) / np.asarray(self.length_scale))
+        return lambda x: dgemv(1.0, slopes, x)
 
 
 @dataclass(frozen=True, repr=False)

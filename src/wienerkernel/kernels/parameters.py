@@ -1,21 +1,91 @@
-"""What a hyperparameter may be: a positive number or one per input, with bounds or fixed."""
+"""What a hyperparameter may be, a positive number or one per input, with bounds or fixed; and their logarithms."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._typing import FloatArray
 
-__all__ = ["DEFAULT_BOUNDS", "Bounds", "Scale", "checked_bounds", "checked_scale", "log_bounds"]
+__all__ = [
+    "DEFAULT_BOUNDS",
+    "Bounds",
+    "Parametrised",
+    "Scale",
+    "checked_bounds",
+    "checked_scale",
+    "log_bounds",
+]
 
 Scale: TypeAlias = float | Sequence[float] | FloatArray
 Bounds: TypeAlias = tuple[float, float] | Sequence[tuple[float, float]] | FloatArray | Literal["fixed"]
 
 DEFAULT_BOUNDS = (1e-5, 1e5)
+
+
+class Parametrised:
+    """An object whose fields named in ``_hyperparameters`` are positive, each with a field of bounds beside it.
+
+    `theta` holds the logarithms of those that are not fixed.
+
+    Examples
+    --------
+    >>> from wienerkernel.kernels import RBF
+    >>> RBF([1.0, 2.0]).names
+    ('length_scale[0]', 'length_scale[1]')
+    """
+
+    _hyperparameters: ClassVar[tuple[str, ...]] = ()
+    _per_input: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        for name in self._hyperparameters:
+            value = checked_scale(name, getattr(self, name), per_input=name in self._per_input)
+            bounds = checked_bounds(f"{name}_bounds", getattr(self, f"{name}_bounds"), value)
+            object.__setattr__(self, name, value)
+            object.__setattr__(self, f"{name}_bounds", bounds)
+
+    @property
+    def _free(self) -> tuple[str, ...]:
+        """Hyperparameters that are not fixed."""
+        return tuple(name for name in self._hyperparameters if getattr(self, f"{name}_bounds") != "fixed")
+
+    @property
+    def _n_theta(self) -> int:
+        return sum(np.size(getattr(self, name)) for name in self._free)
+
+    @property
+    def theta(self) -> FloatArray:
+        """Logarithms of the free hyperparameters, of shape (p,)."""
+        values = [np.empty(0), *(np.atleast_1d(getattr(self, name)) for name in self._free)]
+        logs: FloatArray = np.log(np.concatenate(values))
+        return logs
+
+    @property
+    def bounds(self) -> FloatArray:
+        """Bounds of `theta`, of shape (p, 2); logarithms as well."""
+        pairs = [log_bounds(getattr(self, f"{name}_bounds"), getattr(self, name)) for name in self._free]
+        return np.concatenate([np.empty((0, 2)), *pairs])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the entries of `theta`."""
+        named: list[str] = []
+        for name in self._free:
+            value = getattr(self, name)
+            named += [f"{name}[{i}]" for i in range(len(value))] if isinstance(value, tuple) else [name]
+        return tuple(named)
+
+    def _checked_theta(self, theta: ArrayLike) -> FloatArray:
+        logs = np.asarray(theta, dtype=np.float64)
+        if logs.shape != (self._n_theta,):
+            raise ValueError(
+                f"theta must have shape ({self._n_theta},), one entry per name; got {logs.shape}"
+            )
+        return logs
 
 
 def checked_scale(name: str, value: ArrayLike, per_input: bool) -> float | tuple[float, ...]:

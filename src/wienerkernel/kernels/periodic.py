@@ -87,8 +87,27 @@ class Periodic(Kernel):
 
         return K, pull
 
+    def _linearise_inputs(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
+        K, d = self._values(P, Q), P.angles.shape[1]
+
+        def pull(W: FloatArray) -> FloatArray:
+            # dK/da = -K sin(a - b) / l^2 with the angles a, b; the sine by its addition theorem
+            sums = times(W * K, np.ascontiguousarray(Q.circles.x))
+            sines = P.circles.x[:, d:] * sums[:, :d] - P.circles.x[:, :d] * sums[:, d:]
+            gradient: FloatArray = -2 * np.pi / np.asarray(self.period) * sines
+            return gradient
+
+        return K, pull
+
     def _diagonal(self, X: FloatArray) -> FloatArray:
         return np.ones(X.shape[0], dtype=X.dtype)
+
+    def _diagonal_gradient(self, X: FloatArray) -> FloatArray:
+        return np.zeros_like(X)
+
+    @property
+    def _prior(self) -> float | None:
+        return 1.0
 
 
 def _pull_turns(P: _Turns, Q: _Turns, G: FloatArray) -> FloatArray:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from scipy.linalg.blas import dgemv
 
 from .._typing import FloatArray
-from .base import Kernel, Pull, Rows
+from .base import Kernel, Point, Pull, Rows
 from .blas import inner
-from .distance import points, pull_squares, squared_distances
+from .distance import points, pull_differences, pull_squares, squared_distances
 from .parameters import DEFAULT_BOUNDS, Bounds, Scale
 
 __all__ = ["RBF", "Exponential", "Matern", "RationalQuadratic"]
@@ -65,12 +66,41 @@ class _Stationary(Kernel):
 
         return K, pull
 
+    def _linearise_inputs(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
+        K, slope = self._f_and_slope(squared_distances(P, Q, self._factor))
+        # dk/dx = 2 f' (x - z) / l^2, of which one 1/l is in the points
+        return (
+            K,
+            lambda W: -pull_differences(P, Q, W * slope, exact=self._rough) / np.asarray(self.length_scale),
+        )
+
+    def _point(self, X: FloatArray) -> Point:
+        scales = np.broadcast_to(np.asarray(self.length_scale, dtype=np.float64), X.shape[1])
+        if not np.all((scales > 1e-100) & (scales < 1e100)):  # squares might leave the range of numbers
+            return super()._point(X)
+        # Explicit differences, so that nothing is lost where K is almost singular; BLAS sums their squares.
+        z, c, f, precisions = np.ascontiguousarray(X.T), self._factor, self._f, scales**-2
+
+        def at(x: FloatArray) -> FloatArray:
+            squares = z - x[:, None]
+            squares *= squares
+            return f(dgemv(c, squares.T, precisions))
+
+        return at
+
     def _pull_shape(self, W: FloatArray, G: FloatArray, K: FloatArray, q: FloatArray) -> FloatArray:  # noqa: ARG002
         """Return the gradient with respect to the hyperparameters of f itself; G = W * slope."""
         return np.empty(0)
 
     def _diagonal(self, X: FloatArray) -> FloatArray:
         return np.ones(X.shape[0], dtype=X.dtype)
+
+    def _diagonal_gradient(self, X: FloatArray) -> FloatArray:
+        return np.zeros_like(X)
+
+    @property
+    def _prior(self) -> float | None:
+        return 1.0
 
 
 @dataclass(frozen=True, repr=False)

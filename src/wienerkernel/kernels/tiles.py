@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from .._typing import FloatArray
 
-__all__ = ["TILE", "as_rows", "centre_of", "mirrored", "row_blocks"]
+__all__ = ["TILE", "as_rows", "as_two_sets", "centre_of", "mirrored", "row_blocks"]
 
 TILE = 256
 """Rows of a tile: the few arrays of 256 x 256 doubles, 0.5 MB each, that are alive at a time stay in the cache."""
@@ -27,6 +27,14 @@ def as_rows(name: str, X: ArrayLike) -> FloatArray:
     if x.ndim != 2:
         raise ValueError(f"{name} must have shape (n, d); got {x.shape}. One input is {name}.reshape(-1, 1)")
     return x
+
+
+def as_two_sets(X: ArrayLike, Z: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Return X and Z as such arrays of the same number of columns."""
+    x, z = as_rows("X", X), as_rows("Z", Z)
+    if x.shape[1] != z.shape[1]:
+        raise ValueError(f"X and Z must have the same number of columns; got {x.shape[1]} and {z.shape[1]}")
+    return x, z
 
 
 def centre_of(*blocks: FloatArray) -> FloatArray:

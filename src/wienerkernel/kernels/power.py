@@ -1,0 +1,112 @@
+"""Integer powers of kernels."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._typing import FloatArray
+from .base import Kernel, Point, Pull, Rows
+from .compose import Pair, bracketed
+
+__all__ = ["Power"]
+
+
+@dataclass(frozen=True, repr=False)
+class Power(Kernel):
+    """The kernel k(x, x')^exponent, written ``k ** exponent``.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    exponent : int
+        Positive: other powers of a kernel need not be kernels.
+
+    Examples
+    --------
+    >>> from wienerkernel.kernels import Linear
+    >>> k = (Linear() + 1.0) ** 2
+    >>> k([[1.0]], [[2.0]]).tolist()
+    [[9.0]]
+    """
+
+    kernel: Kernel
+    exponent: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.kernel, Kernel):
+            raise TypeError(f"kernel must be a Kernel; got {self.kernel!r}")
+        object.__setattr__(self, "exponent", _checked_exponent(self.exponent))
+
+    def _prepare(self, X: FloatArray, centre: FloatArray) -> Rows:
+        return self.kernel._prepare(X, centre)
+
+    def _values(self, P: Rows, Q: Rows) -> FloatArray:
+        K = self.kernel._values(P, Q)
+        return np.power(K, self.exponent, out=K)
+
+    def _linearise(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
+        K, pull = self.kernel._linearise(P, Q)
+        lower = np.power(K, self.exponent - 1)
+        return lower * K, lambda W: pull(self.exponent * lower * W)
+
+    def _linearise_inputs(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
+        K, pull = self.kernel._linearise_inputs(P, Q)
+        lower = np.power(K, self.exponent - 1)
+        return lower * K, lambda W: pull(self.exponent * lower * W)
+
+    def _diagonal(self, X: FloatArray) -> FloatArray:
+        return np.power(self.kernel._diagonal(X), self.exponent)
+
+    def _diagonal_gradient(self, X: FloatArray) -> FloatArray:
+        lower = np.power(self.kernel._diagonal(X), self.exponent - 1)[:, None]
+        return self.exponent * lower * self.kernel._diagonal_gradient(X)
+
+    @property
+    def _prior(self) -> float | None:
+        prior = self.kernel._prior
+        return None if prior is None else prior**self.exponent
+
+    def _point(self, X: FloatArray) -> Point:
+        point, exponent = self.kernel._point(X), self.exponent
+        return lambda x: np.power(point(x), exponent)
+
+    @property
+    def _n_theta(self) -> int:
+        return self.kernel._n_theta
+
+    @property
+    def theta(self) -> FloatArray:
+        """Logarithms of the free hyperparameters, of shape (p,)."""
+        return self.kernel.theta
+
+    @property
+    def bounds(self) -> FloatArray:
+        """Bounds of `theta`, of shape (p, 2); logarithms as well."""
+        return self.kernel.bounds
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the entries of `theta`."""
+        return tuple(f"kernel.{name}" for name in self.kernel.names)
+
+    def with_theta(self, theta: ArrayLike) -> Kernel:
+        """Return the kernel of the same form whose free hyperparameters are exp(theta), theta of shape (p,)."""
+        return Power(self.kernel.with_theta(self._checked_theta(theta)), self.exponent)
+
+    def __repr__(self) -> str:
+        return f"{bracketed(self.kernel, (Pair, Power))} ** {self.exponent}"
+
+
+def _checked_exponent(exponent: Any) -> int:
+    try:
+        power = operator.index(exponent)
+    except TypeError:
+        power = 0
+    if power < 1 or isinstance(exponent, bool):
+        raise ValueError(f"exponent must be a positive integer; got {exponent!r}")
+    return power
