@@ -22,6 +22,7 @@ from wienerkernel import (
     RationalQuadratic,
     WienerKernelRegressor,
 )
+from wienerkernel.calibration import calibrate
 from wienerkernel.paper import Experiment, kernel, reproduce, truth
 
 REFERENCE = json.loads((Path(__file__).parent / "data" / "paper_example.json").read_text())
@@ -199,7 +200,11 @@ def test_the_prediction_has_the_opposite_skew_of_the_noise():
 def test_the_paper_is_reproduced_as_files(tmp_path):
     written = [path for _, path in reproduce(tmp_path / "out")]
     assert sorted(path.name for path in written) == sorted(
-        ["figure1.csv", "figure1.png", "figure1.svg", "figure2.csv", "figure2.png", "figure2.svg"]
+        [
+            f"{name}.{suffix}"
+            for name in ("figure1", "figure2", "calibration")
+            for suffix in ("csv", "png", "svg")
+        ]
     )
     for path in written:
         assert path.stat().st_size > 200
@@ -219,3 +224,14 @@ def test_the_same_seed_gives_the_same_numbers(tmp_path):
             pass
     for file in ("figure1.csv", "figure2.csv"):
         assert (tmp_path / "one" / file).read_text() == (tmp_path / "two" / file).read_text()
+
+
+def test_exact_quantiles_miss_as_often_as_they_say_and_gaussian_ones_do_not():
+    result = calibrate(
+        kernel(), "gamma(0.25, scale=2)", np.linspace(-5, 5, 5), np.linspace(-5, 5, 21), n=20_000
+    )
+    within = 4.5 * np.sqrt(0.05 * 0.95 / result.n)
+    assert np.all(np.abs(result.exact - 0.05) < within)
+    assert result.gaussian[:, 0].mean() > 0.055
+    assert result.gaussian[:, 1].mean() < 0.01
+    assert np.all(result.gaussian_width > result.exact_width)

@@ -32,17 +32,17 @@ def paper(
         int, typer.Option(help="Seed of the noise in the data and of the drawn functions.", min=0)
     ] = 0,
 ) -> None:
-    """Reproduce the paper's numerical section: both figures as PNG and SVG, the numbers as CSV."""
+    """Reproduce the paper's numerical section: figures as PNG and SVG, the numbers as CSV, and a calibration check."""
     console = Console()
     columns = (TextColumn("{task.description:<28}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     written: list[tuple[str, Path]] = []
     with Progress(*columns, console=console) as progress:
-        task = progress.add_task("fitting", total=6)
+        task = progress.add_task("fitting", total=9)
         from .paper import reproduce
 
         for what, path in reproduce(out, seed):
             written.append((what, path))
-            progress.update(task, description=what, advance=1)
+            progress.update(task, description=what[:28], advance=1)
     for what, path in written:
         console.print(f"wrote {path}  [dim]{what}[/dim]", highlight=False)
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ._typing import FloatArray
+from .calibration import Calibration, calibrate
 from .kernels import RBF, Kernel
 from .noise import as_noise
 from .plotting import COLOURS, TubeDisplay
@@ -121,6 +122,12 @@ def reproduce(out: Path, seed: int = 0) -> Iterator[tuple[str, Path]]:
     figure = _figure_densities(experiment, model)
     for suffix in ("png", "svg"):
         yield "Figure 2, Gamma noise", _save(figure, out / f"figure2.{suffix}")
+
+    result = calibrate(kernel(), GAMMA, np.linspace(-5.0, 5.0, 5), np.linspace(-5.0, 5.0, 81), seed=seed)
+    yield result.summary(), _write_csv(out / "calibration.csv", result.rows())
+    figure = _figure_calibration(result)
+    for suffix in ("png", "svg"):
+        yield "miss rates of 90 % intervals", _save(figure, out / f"calibration.{suffix}")
 
 
 def _tube_rows(models: list[tuple[Experiment, WienerKernelRegressor]]) -> Iterator[dict[str, Any]]:
@@ -279,3 +286,23 @@ def _draw_density_at_zero(ax: Any, experiment: Experiment, model: WienerKernelRe
     ax.set_title("The same at $x_k = 0$", fontsize=10)
     ax.margins(x=0)
     ax.legend(fontsize=8, frameon=False, loc="upper left")
+
+
+def _figure_calibration(result: Calibration) -> Any:
+    """Miss rates below and above a 90 % interval: 5 % each is honest."""
+    figure = _new_figure(figsize=(9, 3.6))
+    axes = figure.subplots(1, 2, sharey=True)
+    for ax, rates, title in (
+        (axes[0], result.exact, "exact law"),
+        (axes[1], result.gaussian, "Gaussian with the same variance"),
+    ):
+        ax.axhline(5.0, color="black", lw=0.8, ls=":")
+        ax.plot(result.x, 100 * rates[:, 0], color=COLOURS["mean"], label="true value below")
+        ax.plot(result.x, 100 * rates[:, 1], color=COLOURS["truth"], label="true value above")
+        ax.set_title(title, fontsize=10)
+        ax.set_xlabel("$x$")
+        ax.set_ylim(0, 10)
+        ax.margins(x=0)
+    axes[0].set_ylabel("misses in %")
+    axes[0].legend(fontsize=8, frameon=False)
+    return figure
