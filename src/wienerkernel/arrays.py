@@ -1,7 +1,8 @@
 """Arrays of other libraries: torch, CuPy, JAX and whatever follows the array API standard.
 
 The standard has no triangular solve, no inverse from a factor and nothing in place; these are dispatched here, and
-nowhere else. A NumPy array never needs the optional package ``array-api-compat``.
+nowhere else. A NumPy array never needs the optional package ``array-api-compat``. torch works in place and in blocks:
+the largest matrix that fits is then the largest that can be factorised.
 """
 
 from __future__ import annotations
@@ -21,16 +22,21 @@ __all__ = [
     "block",
     "blocked_above",
     "cholesky",
+    "chunk",
     "contiguous",
     "copy",
     "diagonal",
+    "filled",
     "inverse_from_cholesky",
     "is_foreign",
     "is_numpy",
+    "library",
     "like",
     "namespace",
     "positive_part",
     "row_dots",
+    "set_diagonal",
+    "slices",
     "solve_triangular",
     "subtract_product",
     "take",
@@ -38,6 +44,10 @@ __all__ = [
 ]
 
 TORCH_BLOCK = 4096
+"""Rows of a block: large enough to keep a GPU busy, 128 MiB of doubles as a square."""
+
+TORCH_CHUNK = 2**27
+"""Kernel values of a chunk of queries, 1 GiB of doubles; every chunk reads the whole factor."""
 
 
 def is_numpy(x: Array) -> bool:
@@ -63,15 +73,17 @@ def is_foreign(x: Array) -> bool:
 
 
 def as_float64(x: Array) -> Array:
-    """An array of any library in double precision.
+    """An array of any library in double precision, without torch's record of how it came about.
 
     Examples
     --------
     >>> as_float64(np.zeros(1, dtype=np.float32)).dtype
     dtype('float64')
     """
+    if is_numpy(x):
+        return x.astype(np.float64, copy=False)
     xp = namespace(x)
-    return x.astype(np.float64, copy=False) if is_numpy(x) else xp.astype(x, xp.float64, copy=False)
+    return xp.astype(x.detach() if library(x) == "torch" else x, xp.float64, copy=False)
 
 
 def library(x: Array) -> str:
@@ -82,7 +94,8 @@ def library(x: Array) -> str:
     >>> library(np.zeros(2))
     'numpy'
     """
-    return type(x).__module__.split(".")[0]
+    name = type(x).__module__.split(".")[0]
+    return "jax" if name == "jaxlib" else name
 
 
 def namespace(x: Array) -> Any:
@@ -100,8 +113,8 @@ def namespace(x: Array) -> Any:
     return array_api_compat.array_namespace(x)
 
 
-def like(values: Array, x: Any) -> Array:
-    """NumPy values as an array of the library, device and dtype of x.
+def like(values: Any, x: Array) -> Array:
+    """Values, in NumPy or in the library of x, as an array of the library, device and dtype of x.
 
     Examples
     --------
@@ -110,10 +123,34 @@ def like(values: Array, x: Any) -> Array:
     """
     if is_numpy(x):
         return np.asarray(values, dtype=x.dtype)
+    xp = namespace(x)
+    if library(values) == library(x):
+        return xp.astype(values, x.dtype, copy=False)
+    return xp.asarray(np.asarray(values), dtype=x.dtype, device=_device(x))
+
+
+def filled(shape: tuple[int, ...], value: float, x: Array) -> Array:
+    """An array of one value, of the library, device and dtype of x.
+
+    Examples
+    --------
+    >>> filled((2,), 3.0, np.zeros(1)).tolist()
+    [3.0, 3.0]
+    """
+    if is_numpy(x):
+        # Zeros take no memory before they are written.
+        return np.full(shape, value, dtype=x.dtype) if value else np.zeros(shape, dtype=x.dtype)
+    return namespace(x).full(shape, value, dtype=x.dtype, device=_device(x))
+
+
+def _device(x: Array) -> Any:
     import array_api_compat
 
-    xp = namespace(x)
-    return xp.asarray(np.asarray(values), dtype=x.dtype, device=array_api_compat.device(x))
+    return array_api_compat.device(x)
+
+
+def _eye(matrix: Array) -> Array:
+    return namespace(matrix).eye(matrix.shape[0], dtype=matrix.dtype, device=_device(matrix))
 
 
 def as_numpy(x: Array) -> FloatArray:
@@ -125,9 +162,9 @@ def as_numpy(x: Array) -> FloatArray:
     [1.0]
     """
     if is_numpy(x):
-        return x
+        return np.asarray(x)
     if library(x) == "torch":
-        x = x.detach().cpu().numpy()
+        return np.asarray(x.detach().cpu().numpy())
     return np.asarray(x.get() if library(x) == "cupy" else x)
 
 
@@ -154,10 +191,8 @@ def take(x: Array, rows: Array) -> Array:
     """
     if is_numpy(x):
         return x[rows]
-    import array_api_compat
-
     xp = namespace(x)
-    return xp.take(x, xp.asarray(np.asarray(rows), device=array_api_compat.device(x)), axis=0)
+    return xp.take(x, xp.asarray(np.asarray(rows), device=_device(x)), axis=0)
 
 
 def trace(matrix: Array) -> Array:
@@ -191,6 +226,23 @@ def diagonal(matrix: Array) -> Array:
     [1.0, 1.0]
     """
     return np.diagonal(matrix) if is_numpy(matrix) else namespace(matrix).linalg.diagonal(matrix)
+
+
+def set_diagonal(matrix: Array, values: Array) -> Array:
+    """matrix with another diagonal, in place where the library can.
+
+    Examples
+    --------
+    >>> set_diagonal(np.ones((2, 2)), np.array([2.0, 3.0])).tolist()
+    [[2.0, 1.0], [1.0, 3.0]]
+    """
+    if is_numpy(matrix):
+        matrix.flat[:: matrix.shape[0] + 1] = values
+        return matrix
+    if library(matrix) == "torch":
+        matrix.diagonal().copy_(values)
+        return matrix
+    return namespace(matrix).where(_eye(matrix) == 1, values, matrix)
 
 
 def positive_part(x: Array) -> Array:
@@ -232,8 +284,7 @@ def add_covariance(matrix: Array, covariance: Array) -> Array:
     if library(matrix) == "torch":
         matrix.diagonal().add_(covariance)
         return matrix
-    xp = namespace(matrix)
-    return matrix + xp.eye(matrix.shape[0], dtype=matrix.dtype) * covariance
+    return set_diagonal(matrix, diagonal(matrix) + covariance)
 
 
 def blocked_above(matrix: Array, numpy_limit: int) -> float:
@@ -249,15 +300,39 @@ def blocked_above(matrix: Array, numpy_limit: int) -> float:
     return TORCH_BLOCK if library(matrix) == "torch" else np.inf
 
 
-def block(matrix: Array, numpy_block: int) -> int:
-    """Size of the blocks of a large factorisation.
+def block(x: Array, numpy_block: int) -> int:
+    """Rows of a block of a large matrix: all, where the library's arrays do not change.
 
     Examples
     --------
     >>> block(np.eye(2), 2048)
     2048
     """
-    return numpy_block if is_numpy(matrix) else TORCH_BLOCK
+    if is_numpy(x):
+        return numpy_block
+    return TORCH_BLOCK if library(x) in ("torch", "cupy") else max(1, x.shape[0])
+
+
+def slices(n: int, step: int) -> list[slice]:
+    """n rows in blocks of ``step`` and a rest; the standard knows no slice that ends behind the last row.
+
+    Examples
+    --------
+    >>> slices(5, 3)
+    [slice(0, 3, None), slice(3, 5, None)]
+    """
+    return [slice(start, min(start + step, n)) for start in range(0, n, step)]
+
+
+def chunk(x: Array, numpy_chunk: int) -> int:
+    """Kernel values that may be alive for a chunk of queries.
+
+    Examples
+    --------
+    >>> chunk(np.zeros((1, 1)), 1000)
+    1000
+    """
+    return numpy_chunk if is_numpy(x) else TORCH_CHUNK
 
 
 def subtract_product(target: Array, a: Any, b: Array, matmul: Callable[..., Any]) -> None:
@@ -302,7 +377,7 @@ def cholesky(matrix: Array) -> tuple[Any, int | None]:
 
 
 def solve_triangular(factor: Array, rows: Array, *, transposed: bool) -> Array:
-    """Rows v with L v = b, or L'v = b if ``transposed``, for each row b.
+    """Rows v with L v = b, or L'v = b if ``transposed``, for each row b; in place in torch.
 
     Examples
     --------
@@ -311,11 +386,8 @@ def solve_triangular(factor: Array, rows: Array, *, transposed: bool) -> Array:
     """
     name = library(factor)
     if name == "torch":
-        import torch
-
-        triangle = factor if transposed else factor.T
-        return torch.linalg.solve_triangular(triangle, rows, upper=not transposed, left=False)
-    if name in ("jax", "jaxlib"):
+        return _solve_in_blocks(factor, rows, transposed)
+    if name == "jax":
         from jax.scipy.linalg import solve_triangular as solve
 
         return solve(factor, rows.T, lower=True, trans=int(transposed)).T
@@ -328,8 +400,25 @@ def solve_triangular(factor: Array, rows: Array, *, transposed: bool) -> Array:
     return xp.linalg.solve(lower.T if transposed else lower, rows.T).T
 
 
+def _solve_in_blocks(factor: Array, rows: Array, transposed: bool) -> Array:
+    """The solve in torch: mostly products of matrices, and the factor, which may fill the device, is not copied."""
+    import torch
+
+    blocks = slices(factor.shape[0], TORCH_BLOCK)
+    for a in reversed(blocks) if transposed else blocks:
+        corner = factor[a, a] if transposed else factor[a, a].T
+        part = rows[:, a].contiguous()
+        torch.linalg.solve_triangular(corner, part, upper=not transposed, left=False, out=part)
+        rows[:, a] = part
+        if transposed:
+            rows[:, : a.start].addmm_(part, factor[a, : a.start], alpha=-1)
+        else:
+            rows[:, a.stop :].addmm_(part, factor[a.stop :, a].T, alpha=-1)
+    return rows
+
+
 def inverse_from_cholesky(factor: Array) -> Array:
-    """(L L')^-1, whole.
+    """Lower triangle of (L L')^-1; what is above it has no meaning.
 
     Examples
     --------
@@ -337,35 +426,30 @@ def inverse_from_cholesky(factor: Array) -> Array:
     [[0.5, -0.5], [-0.5, 1.0]]
     """
     if library(factor) == "torch":
-        return _gram_of_inverse(factor)
-    xp = namespace(factor)
-    inverse = solve_triangular(factor, xp.eye(factor.shape[0], dtype=factor.dtype), transposed=False).T
+        return _inverse_in_blocks(factor)
+    inverse = solve_triangular(factor, _eye(factor), transposed=False).T
     return inverse.T @ inverse
 
 
-def _gram_of_inverse(factor: Array) -> Array:
-    """By recursion to products of matrices, which run at a GPU's full speed where its own routine does not."""
+def _inverse_in_blocks(factor: Array) -> Array:
+    """The inverse in torch: products of matrices, for which a GPU is made, in one copy of the factor."""
     import torch
 
-    inverse = factor.tril()
-    _invert_lower(inverse)
-    return torch.mm(inverse.T, inverse)
-
-
-def _invert_lower(lower: Array) -> None:
-    """Replace a lower triangular torch matrix by its inverse: L21 becomes -L22^-1 L21 L11^-1."""
-    import torch
-
-    n = lower.shape[0]
-    if n <= 1024:
-        eye = torch.eye(n, dtype=lower.dtype, device=lower.device)
-        lower.copy_(torch.linalg.solve_triangular(lower, eye, upper=False))
-        return
-    half = n // 2
-    _invert_lower(lower[:half, :half])
-    _invert_lower(lower[half:, half:])
-    corner = lower[half:, half:] @ lower[half:, :half]
-    lower[half:, :half].addmm_(corner, lower[:half, :half], beta=0, alpha=-1)
+    # Smaller than elsewhere: of the blocks on the diagonal, half is computed in vain.
+    inverse, blocks = factor.tril(), slices(factor.shape[0], max(1, TORCH_BLOCK // 2))
+    # First M = L^-1, downwards by rows of blocks: M_ab = -M_aa sum_{b <= c < a} L_ac M_cb.
+    for i, a in enumerate(blocks):
+        corner = torch.linalg.solve_triangular(inverse[a, a], _eye(inverse[a, a]), upper=False)
+        for b in blocks[:i]:
+            between = slice(b.start, a.start)
+            inverse[a, b] = inverse[a, between] @ inverse[between, b]
+        inverse[a, : a.start] = -corner @ inverse[a, : a.start]
+        inverse[a, a] = corner
+    # Then M'M: its rows a need the rows of M from a on, so that those above may be overwritten.
+    for a in blocks:
+        row = inverse[a, a].T @ inverse[a, : a.stop]
+        inverse[a, : a.stop] = row.addmm_(inverse[a.stop :, a].T, inverse[a.stop :, : a.stop])
+    return inverse
 
 
 def add_outer(matrix: Array, rows: Array, alpha: float, beta: float) -> Array:
@@ -377,5 +461,5 @@ def add_outer(matrix: Array, rows: Array, alpha: float, beta: float) -> Array:
     [[3.0]]
     """
     if library(matrix) == "torch":
-        return matrix.mul_(beta).addmm_(rows.T, rows, alpha=alpha)
+        return matrix.addmm_(rows.T, rows, alpha=alpha, beta=beta)
     return beta * matrix + alpha * (rows.T @ rows)

@@ -65,9 +65,11 @@ class PredictiveDistribution:
         weights, counts = posterior.noise_weights(X)
         loc = noise.mean() * (weights @ counts)  # Yhat - mu = -sum_i a_i (M_i - m0)
         weights = -weights
-        model = np.zeros(len(X)) if of == "estimate" else arrays.as_numpy(posterior.smoother.variances(X)[0])
+        model = (
+            np.zeros(X.shape[0]) if of == "estimate" else arrays.as_numpy(posterior.smoother.variances(X)[0])
+        )
         if of == "observation":
-            weights = np.column_stack([weights, np.ones(len(X))])
+            weights = np.column_stack([weights, np.ones(X.shape[0])])
             counts = np.append(counts, 1)
         self.law = LinearCombination(noise, weights, counts=counts, loc=loc, normal_std=np.sqrt(model))
 
@@ -171,7 +173,7 @@ class PredictiveDistribution:
         ndarray of shape (size, m) or (size, m, n_y)
         """
         generator = as_generator(random_state)
-        outputs = [self._draw(size, generator) for _ in range(self.mu.size // len(self._X))]
+        outputs = [self._draw(size, generator) for _ in range(self.mu.size // self._X.shape[0])]
         return np.stack(outputs, axis=-1).reshape(size, *self.shape) + self.mu
 
     def _draw(self, size: int, generator: Any) -> FloatArray:

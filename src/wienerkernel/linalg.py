@@ -63,16 +63,15 @@ def cholesky(matrix: Array) -> Array:
     if n <= arrays.blocked_above(matrix, BLOCKED_ABOVE):
         return _factor(matrix, 0)
     step = arrays.block(matrix, BLOCK)
-    for start in range(0, n, step):
-        stop = min(start + step, n)
-        corner = _factor(arrays.contiguous(matrix[start:stop, start:stop]), start)
-        matrix[start:stop, start:stop] = corner
-        panel = solve_lower(corner, arrays.contiguous(matrix[stop:, start:stop]))
-        matrix[stop:, start:stop] = panel
-        for left in range(stop, n, step):
-            right = min(left + step, n)
-            rows = panel[left - stop :]
-            arrays.subtract_product(matrix[left:, left:right], rows, rows[: right - left], matmul)
+    for a in arrays.slices(n, step):
+        corner = _factor(arrays.contiguous(matrix[a, a]), a.start)
+        matrix[a, a] = corner
+        panel = solve_lower(corner, arrays.contiguous(matrix[a.stop :, a]))
+        matrix[a.stop :, a] = panel
+        # In strips that are narrower than the blocks: of what is on the diagonal, half is computed in vain.
+        for b in arrays.slices(n - a.stop, max(1, step // 4)):
+            rest = matrix[a.stop :, a.stop :]
+            arrays.subtract_product(rest[b.start :, b], panel[b.start :], panel[b], matmul)
     return matrix
 
 

@@ -172,7 +172,7 @@ class Posterior:
             Unless the kernel is a :class:`FeatureMap` and there is no trend: W lives in feature space.
         """
         kernel, smoother = self.smoother.kernel, self.smoother
-        if not isinstance(kernel, FeatureMap) or len(smoother.trend_coefficients):
+        if not isinstance(kernel, FeatureMap) or smoother.trend.kind:
             msg = "the weights W of Lemma 1 need kernel=FeatureMap(phi, scale) and trend=None"
             raise TypeError(msg)
         phi = kernel.scale**2 * kernel.features(smoother.places).T  # (n_phi, U)

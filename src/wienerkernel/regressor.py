@@ -117,6 +117,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         scale = check_noise_scale(noise_scale, inputs.shape[0])
         regulariser, ridge = regulariser_of(self.ridge, scale, noise.var())
         samples = Samples.collapse(inputs, regulariser, scale)
+        self.__dict__.pop("posterior_", None)  # two factors at a time may be more than the memory holds
         smoother = Smoother(kernel, samples, centred_targets(outputs, scale, noise.mean()), self.trend)
         self.kernel_, self.noise_, self.ridge_ = kernel, noise, ridge
         self.posterior_ = Posterior(smoother, noise, flat=outputs.ndim == 1, matched=self.ridge is None)
@@ -238,7 +239,9 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
             mean, spread = posterior.mean(query), posterior.covariance(query)
         else:
             return posterior.mean(query)
-        return mean, spread if mean.ndim == 1 else np.repeat(spread[..., None], mean.shape[1], axis=-1)
+        return mean, spread if mean.ndim == 1 else arrays.namespace(mean).stack(
+            [spread] * mean.shape[1], axis=-1
+        )
 
     def uncertainty(self, X: ArrayLike) -> Uncertainty:
         """Split the variance at the rows of X by cause.

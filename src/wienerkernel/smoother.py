@@ -126,10 +126,10 @@ class Smoother:
 
     def _by_chunks(self, function: Callable[[Array], tuple[Array, ...]], X: Array) -> tuple[Array, ...]:
         """Results of a function of the queries, chunk by chunk, so that memory stays bounded."""
-        step = max(1, CHUNK // self.samples.n_places)
+        step = max(1, arrays.chunk(X, CHUNK) // self.samples.n_places)
         if X.shape[0] <= step:
             return function(X)
-        parts = [function(X[start : start + step]) for start in range(0, X.shape[0], step)]
+        parts = [function(X[part, :]) for part in arrays.slices(X.shape[0], step)]
         xp = arrays.namespace(X)
         return tuple(xp.concat(part) for part in zip(*parts, strict=True))
 
@@ -225,8 +225,7 @@ class Smoother:
     @cached_property
     def inverse(self) -> Array:
         """A = (K + R)^-1 of the places, (U, U)."""
-        inverse = inverse_from_cholesky(self.factor)
-        return mirrored(inverse) if arrays.is_numpy(inverse) else inverse
+        return mirrored(inverse_from_cholesky(self.factor))
 
 
 def _times(weights: Array, covariance: Array) -> Array:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._typing import FloatArray
+from .. import arrays
+from .._typing import Array, FloatArray
 from .base import Kernel, Pull, Rows
 from .compose import Product, Sum
 from .dot import Constant, Linear
@@ -75,6 +76,7 @@ class FunctionKernel(Kernel):
     Parameters
     ----------
     function : callable
+        It is given arrays of the library that X belongs to.
 
     Examples
     --------
@@ -85,7 +87,7 @@ class FunctionKernel(Kernel):
     [[1.0, 1.0], [1.0, 2.0]]
     """
 
-    function: Callable[[FloatArray, FloatArray], Any]
+    function: Callable[[Array, Array], Any]
 
     def __post_init__(self) -> None:
         if not callable(self.function):
@@ -93,20 +95,22 @@ class FunctionKernel(Kernel):
                 f"function must be callable, from (n, d) and (m, d) to (n, m); got {self.function!r}"
             )
 
-    def _values(self, P: Rows, Q: Rows) -> FloatArray:
+    def _values(self, P: Rows, Q: Rows) -> Array:
         # A copy: the function may hand out an array that it keeps.
-        K: FloatArray = np.array(self.function(P, Q), dtype=P.dtype, order="C")
-        if K.shape != (len(P), len(Q)):
-            raise ValueError(f"kernel function must return shape ({len(P)}, {len(Q)}); got {K.shape}")
+        K = arrays.copy(arrays.contiguous(arrays.like(self.function(P, Q), P)))
+        shape = P.shape[0], Q.shape[0]
+        if tuple(K.shape) != shape:
+            raise ValueError(f"kernel function must return shape {shape}; got {tuple(K.shape)}")
         return K
 
-    def _linearise(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
+    def _linearise(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
         return self._values(P, Q), lambda _: np.empty(0)
 
-    def _diagonal(self, X: FloatArray) -> FloatArray:
+    def _diagonal(self, X: Array) -> Array:
         # Squares along the diagonal: few calls and little waste.
-        squares = (self._values(x, x).diagonal() for x in (X[i : i + 64] for i in range(0, len(X), 64)))
-        return np.concatenate([np.empty(0, dtype=X.dtype), *squares])
+        blocks = (X[a, :] for a in arrays.slices(X.shape[0], 64))
+        squares = (arrays.diagonal(self._values(x, x)) for x in blocks)
+        return arrays.namespace(X).concat([arrays.filled((0,), 0.0, X), *squares])
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -114,7 +118,8 @@ class ScikitLearnKernel(Kernel):
     """A kernel of scikit-learn that has no counterpart here.
 
     The pullback asks scikit-learn for its gradient, an array with one more axis for the hyperparameters; this is done
-    tile by tile, so that p such tiles are alive at a time, and costs a few times as much as the values.
+    tile by tile, so that p such tiles are alive at a time, and costs a few times as much as the values. It is
+    computed in NumPy, whatever the library of X.
 
     Parameters
     ----------
@@ -137,19 +142,21 @@ class ScikitLearnKernel(Kernel):
     def __post_init__(self) -> None:
         object.__setattr__(self, "kernel", copy.deepcopy(self.kernel))
 
-    def _values(self, P: Rows, Q: Rows) -> FloatArray:
-        return np.array(self.kernel(P, Q), dtype=P.dtype, order="C")
+    def _values(self, P: Rows, Q: Rows) -> Array:
+        K = self.kernel(arrays.as_numpy(P), arrays.as_numpy(Q))
+        return arrays.like(np.array(K, dtype=np.float64, order="C"), P)
 
-    def _linearise(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
+    def _linearise(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
         # eval_gradient wants one set of points: take the block of P and Q out of that of both.
-        n = len(P)
-        both, block = (P, np.s_[:, :]) if P is Q else (np.vstack([P, Q]), np.s_[:n, n:])
+        p, q = arrays.as_numpy(P), arrays.as_numpy(Q)
+        both, block = (p, np.s_[:, :]) if P is Q else (np.vstack([p, q]), np.s_[: len(p), len(p) :])
         K, gradient = self.kernel(both, eval_gradient=True)
         tile = gradient[block]
-        return np.ascontiguousarray(K[block]), lambda W: np.einsum("ij,ijk->k", W, tile)
+        values = arrays.like(np.ascontiguousarray(K[block]), P)
+        return values, lambda W: np.einsum("ij,ijk->k", arrays.as_numpy(W), tile)
 
-    def _diagonal(self, X: FloatArray) -> FloatArray:
-        return np.asarray(self.kernel.diag(X), dtype=X.dtype)
+    def _diagonal(self, X: Array) -> Array:
+        return arrays.like(np.array(self.kernel.diag(arrays.as_numpy(X))), X)
 
     @property
     def _n_theta(self) -> int:

@@ -1,7 +1,8 @@
 """What every kernel k(x, x') answers: values, diagonal, hyperparameters, pullbacks of gradients; and + * **.
 
 Matrices are made and read in tiles that stay in the cache. A kernel looks at each block of rows once
-(``_prepare``) and is then asked for the tile between two prepared blocks.
+(``_prepare``) and is then asked for the tile between two prepared blocks. Arrays of another library than NumPy are
+treated alike, in larger tiles, and remain where they are.
 """
 
 from __future__ import annotations
@@ -15,17 +16,18 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._typing import FloatArray
+from .. import arrays
+from .._typing import Array, FloatArray
 from .parameters import Parametrised
-from .tiles import as_rows, as_two_sets, centre_of, mirrored, row_blocks
+from .tiles import as_rows, as_two_sets, centre_of, mirrored, numpy_rows, row_blocks
 
 __all__ = ["Kernel", "Point", "Pull", "Rows", "gram"]
 
 Rows: TypeAlias = Any
 """A block of rows as one kernel wants to see it."""
 
-Pull: TypeAlias = Callable[[FloatArray], FloatArray]
-"""Maps W to the gradient of sum(W * K) for one tile K."""
+Pull: TypeAlias = Callable[[Array], FloatArray]
+"""Maps W to the gradient of sum(W * K) for one tile K, in NumPy."""
 
 Point: TypeAlias = Callable[[FloatArray], FloatArray]
 """Maps one point x of shape (d,) to the values k(x, x_i), of shape (n,), in a new array."""
@@ -53,16 +55,16 @@ class Kernel(Parametrised, ABC):
     __array_ufunc__ = None  # numpy.float64(2.0) * kernel is the kernel's business
 
     @abstractmethod
-    def _values(self, P: Rows, Q: Rows) -> FloatArray:
+    def _values(self, P: Rows, Q: Rows) -> Array:
         """Return the tile K(P, Q), a new C-ordered array that the caller may overwrite."""
 
     @abstractmethod
-    def _linearise(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
+    def _linearise(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
         """Return the tile K(P, Q) and its pullback, which both share the work; K is not to be overwritten."""
 
     @abstractmethod
-    def _diagonal(self, X: FloatArray) -> FloatArray:
-        """Return k(x_i, x_i) in the dtype of X."""
+    def _diagonal(self, X: Array) -> Array:
+        """Return k(x_i, x_i) in the library and dtype of X."""
 
     def _linearise_inputs(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:  # noqa: ARG002
         """Return the tile K(P, Q) and the map from W to the rows sum_j W_ij dk(x_i, z_j)/dx_i, of shape (n, d)."""
@@ -89,51 +91,54 @@ class Kernel(Parametrised, ABC):
         Q = self._prepare(X, centre)
         return lambda x: self._values(self._prepare(np.asarray(x, dtype=X.dtype)[None], centre), Q)[0]
 
-    def _prepare(self, X: FloatArray, centre: FloatArray) -> Rows:  # noqa: ARG002
+    def _prepare(self, X: Array, centre: Array) -> Rows:  # noqa: ARG002
         """Return what the tiles need to know of a block of rows; ``centre`` is a point amid all rows."""
         return X
 
-    def _pullback(self, P: Rows, Q: Rows, W: FloatArray) -> FloatArray:
+    def _pullback(self, P: Rows, Q: Rows, W: Array) -> FloatArray:
         """Return the gradient of sum(W * K(P, Q)) in double precision; P, Q are prepared from double precision."""
         if not self._n_theta:
             return np.empty(0)
         return self._linearise(P, Q)[1](W)
 
-    def __call__(self, X: ArrayLike, Z: ArrayLike | None = None) -> FloatArray:
+    def __call__(self, X: Any, Z: Any = None) -> Array:
         """Values of the kernel.
 
         Parameters
         ----------
         X : array-like of shape (n, d)
+            Or an array of another library, such as a torch tensor on a GPU.
         Z : array-like of shape (m, d), optional
             Without it the matrix is K(X, X), exactly symmetric.
 
         Returns
         -------
         K : ndarray of shape (n, m)
-            float32 if X and Z are float32, else float64.
+            float32 if X and Z are float32, else float64; in the library and on the device of X.
         """
         if Z is None:
             return mirrored(gram(self, X))
         x, z = as_two_sets(X, Z)
-        if x.dtype != z.dtype:
-            x, z = x.astype(np.float64), z.astype(np.float64)
-        K = np.empty((x.shape[0], z.shape[0]), dtype=x.dtype)
-        if K.size == 0:
-            return K
+        n, m = x.shape[0], z.shape[0]
+        if n == 0 or m == 0:
+            return arrays.filled((n, m), 0.0, x)
         centre = centre_of(x, z)
-        columns = [(b, self._prepare(z[b], centre)) for b in row_blocks(z.shape[0])]
-        for a in row_blocks(x.shape[0]):
-            P = self._prepare(x[a], centre)
+        rows = row_blocks(x)
+        columns = [(b, self._prepare(z[b, :], centre)) for b in row_blocks(z)]
+        if len(rows) == len(columns) == 1:
+            return self._values(self._prepare(x, centre), columns[0][1])
+        K = arrays.filled((n, m), 0.0, x)
+        for a in rows:
+            P = self._prepare(x[a, :], centre)
             for b, Q in columns:
                 K[a, b] = self._values(P, Q)
         return K
 
-    def diag(self, X: ArrayLike) -> FloatArray:
+    def diag(self, X: Any) -> Array:
         """Diagonal k(x_i, x_i) of K(X, X), of shape (n,), without the matrix."""
         return self._diagonal(as_rows("X", X))
 
-    def pullback(self, X: ArrayLike, W: ArrayLike, *, symmetric: bool = False) -> FloatArray:
+    def pullback(self, X: Any, W: Any, *, symmetric: bool = False) -> FloatArray:
         """Gradient of sum(W * K(X, X)) with respect to `theta`.
 
         With W = dObjective/dK this is the gradient of the objective. No array of n x n entries is made.
@@ -142,33 +147,40 @@ class Kernel(Parametrised, ABC):
         ----------
         X : array-like of shape (n, d)
         W : array-like of shape (n, n)
+            In the library and on the device of X.
         symmetric : bool, default False
             The promise that W is symmetric. Then only its lower triangle is read.
 
         Returns
         -------
         gradient : ndarray of shape (p,), float64
+            A NumPy array, whatever the library of X.
         """
-        x = as_rows("X", X).astype(np.float64, copy=False)
-        w, n = np.asarray(W), x.shape[0]
-        if w.shape != (n, n):
-            raise ValueError(f"W must have shape ({n}, {n}), one row and column per row of X; got {w.shape}")
+        x = arrays.as_float64(as_rows("X", X))
+        n, w = x.shape[0], np.asarray(W) if arrays.is_numpy(x) else W
+        if arrays.library(w) != arrays.library(x):
+            raise TypeError(
+                f"X and W must be arrays of one library; got {arrays.library(x)} and {arrays.library(w)}"
+            )
+        if tuple(w.shape) != (n, n):
+            raise ValueError(
+                f"W must have shape ({n}, {n}), one row and column per row of X; got {tuple(w.shape)}"
+            )
         gradient = np.zeros(self._n_theta)
         if gradient.size == 0 or n == 0:
             return gradient
         centre = centre_of(x)
-        blocks = [(a, self._prepare(x[a], centre)) for a in row_blocks(n)]
+        blocks = [(a, self._prepare(x[a, :], centre)) for a in row_blocks(x)]
         for i, (a, P) in enumerate(blocks):
             for b, Q in blocks[:i] if symmetric else blocks:
-                gradient += self._pullback(P, Q, w[a, b])
+                gradient += self._pullback(P, Q, arrays.as_float64(w[a, b]))
             if symmetric:
                 # All is doubled in the end, so what is on the diagonal is halved. tril drops NaN above it, too.
-                lower = np.tril(w[a, a]).astype(np.float64, copy=False)
-                np.fill_diagonal(lower, np.diag(lower) / 2)
-                gradient += self._pullback(P, P, lower)
+                lower = arrays.as_float64(arrays.namespace(w).tril(w[a, a]))
+                gradient += self._pullback(P, P, arrays.set_diagonal(lower, arrays.diagonal(lower) / 2))
         return 2 * gradient if symmetric else gradient
 
-    def input_pullback(self, X: ArrayLike, Z: ArrayLike, W: ArrayLike) -> FloatArray:
+    def input_pullback(self, X: Any, Z: Any, W: Any) -> FloatArray:
         """Rows sum_j W_ij dk(x_i, z_j)/dx_i: the gradient of sum(W * K(X, Z)) with respect to X.
 
         Where the kernel has no derivative, Matern of smoothness 1/2 at x_i = z_j, it is taken as 0.
@@ -183,6 +195,7 @@ class Kernel(Parametrised, ABC):
         Returns
         -------
         gradient : ndarray of shape (n, d) or (q, n, d), float64
+            A NumPy array, whatever the library of X.
 
         Examples
         --------
@@ -190,8 +203,8 @@ class Kernel(Parametrised, ABC):
         >>> RBF().input_pullback([[0.0], [1.0]], [[1.0]], [[1.0], [1.0]]).round(4).tolist()
         [[0.6065], [0.0]]
         """
-        x, z = (rows.astype(np.float64, copy=False) for rows in as_two_sets(X, Z))
-        w, n, m = np.asarray(W), x.shape[0], z.shape[0]
+        x, z = map(arrays.as_float64, as_two_sets(numpy_rows("X", X), numpy_rows("Z", Z)))
+        w, n, m = arrays.as_numpy(W) if arrays.is_foreign(W) else np.asarray(W), x.shape[0], z.shape[0]
         if w.ndim not in (2, 3) or w.shape[-2:] != (n, m):
             raise ValueError(
                 f"W must have shape ({n}, {m}) or (q, {n}, {m}), a row per row of X and a column per row of Z; "
@@ -202,16 +215,16 @@ class Kernel(Parametrised, ABC):
             return gradient
         layers = [(gradient, w)] if w.ndim == 2 else list(zip(gradient, w, strict=True))
         centre = centre_of(x, z)
-        columns = [(b, self._prepare(z[b], centre)) for b in row_blocks(m)]
-        for a in row_blocks(n):
-            P = self._prepare(x[a], centre)
+        columns = [(b, self._prepare(z[b, :], centre)) for b in row_blocks(z)]
+        for a in row_blocks(x):
+            P = self._prepare(x[a, :], centre)
             for b, Q in columns:
                 _, pull = self._linearise_inputs(P, Q)
                 for rows, weights in layers:
                     rows[a] += pull(weights[a, b])
         return gradient
 
-    def diag_gradient(self, X: ArrayLike) -> FloatArray:
+    def diag_gradient(self, X: Any) -> FloatArray:
         """Gradient of the diagonal, dk(x, x)/dx at each row of X.
 
         Parameters
@@ -221,6 +234,7 @@ class Kernel(Parametrised, ABC):
         Returns
         -------
         gradient : ndarray of shape (n, d)
+            A NumPy array, whatever the library of X.
 
         Examples
         --------
@@ -228,7 +242,7 @@ class Kernel(Parametrised, ABC):
         >>> (RBF() + Linear()).diag_gradient([[3.0]]).tolist()
         [[6.0]]
         """
-        return self._diagonal_gradient(as_rows("X", X))
+        return self._diagonal_gradient(numpy_rows("X", X))
 
     def with_theta(self, theta: ArrayLike) -> Kernel:
         """Return the kernel of the same form whose free hyperparameters are exp(theta), theta of shape (p,)."""
@@ -273,20 +287,21 @@ class Kernel(Parametrised, ABC):
         return Power(self, exponent)
 
 
-def gram(kernel: Kernel, X: ArrayLike, out: FloatArray | None = None) -> FloatArray:
+def gram(kernel: Kernel, X: Any, out: FloatArray | None = None) -> Array:
     """Lower triangle of the Gram matrix K(X, X): what a Cholesky factorisation reads, and no more.
 
     Parameters
     ----------
     kernel : Kernel
     X : array-like of shape (n, d)
+        Or an array of another library, such as a torch tensor on a GPU.
     out : ndarray of shape (n, n), optional
-        C-ordered and of the dtype of X; receives the result.
+        C-ordered NumPy array of the dtype of X; receives the result.
 
     Returns
     -------
     K : ndarray of shape (n, n)
-        C-ordered. The lower triangle and the diagonal hold K(X, X), the diagonal exactly `Kernel.diag`. What is
+        C-ordered, in the library and on the device of X. The lower triangle and the diagonal hold K(X, X), the diagonal exactly `Kernel.diag`. What is
         above the diagonal has no meaning.
 
     Examples
@@ -298,22 +313,30 @@ def gram(kernel: Kernel, X: ArrayLike, out: FloatArray | None = None) -> FloatAr
     """
     x = as_rows("X", X)
     n = x.shape[0]
-    if out is None:
-        out = np.zeros((n, n), dtype=x.dtype)
-    elif out.shape != (n, n) or out.dtype != x.dtype or not out.flags.c_contiguous:
+    if out is not None and not _fits(out, x):
         raise ValueError(
-            f"out must be a C-ordered array of shape ({n}, {n}) and dtype {x.dtype}; "
-            f"got shape {out.shape}, dtype {out.dtype}, strides {out.strides}"
+            f"out must be a C-ordered array of NumPy, of shape ({n}, {n}) and dtype {x.dtype}; "
+            f"got shape {tuple(out.shape)}, dtype {out.dtype}"
         )
     if n == 0:
-        return out
+        return arrays.filled((0, 0), 0.0, x) if out is None else out
     centre = centre_of(x)
-    blocks = [(a, kernel._prepare(x[a], centre)) for a in row_blocks(n)]
-    for i, (a, P) in enumerate(blocks):
-        for b, Q in blocks[: i + 1]:
-            out[a, b] = kernel._values(P, Q)
-    np.fill_diagonal(out, kernel._diagonal(x))
-    return out
+    blocks = [(a, kernel._prepare(x[a, :], centre)) for a in row_blocks(x)]
+    if out is None and len(blocks) == 1:
+        K = kernel._values(blocks[0][1], blocks[0][1])
+    else:
+        K = arrays.filled((n, n), 0.0, x) if out is None else out
+        for i, (a, P) in enumerate(blocks):
+            for b, Q in blocks[: i + 1]:
+                K[a, b] = kernel._values(P, Q)
+    return arrays.set_diagonal(K, kernel._diagonal(x))
+
+
+def _fits(out: Array, x: Array) -> bool:
+    """Whether out can take the Gram matrix of the rows x."""
+    if not (arrays.is_numpy(out) and arrays.is_numpy(x)):
+        return False
+    return bool(out.shape == (len(x), len(x)) and out.dtype == x.dtype and out.flags.c_contiguous)
 
 
 def _operand(other: object) -> Kernel | None:

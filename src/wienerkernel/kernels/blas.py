@@ -1,6 +1,7 @@
-"""Products of tiles, by SciPy's BLAS.
+"""Products and sums over tiles; of NumPy arrays by SciPy's BLAS.
 
 NumPy and SciPy each bring a thread pool, and two pools fight. The factorisation belongs to SciPy, so these do, too.
+Results that have one entry per hyperparameter are NumPy arrays, whatever the library of the tiles.
 """
 
 from __future__ import annotations
@@ -8,13 +9,17 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg.blas import ddot, dgemm, dgemv, sgemm
 
-from .._typing import FloatArray
+from .. import arrays
+from .._typing import Array, FloatArray
+from ..arrays import is_numpy
 
-__all__ = ["cross_products", "inner", "times", "weighted_sums"]
+__all__ = ["column_dots", "column_sums", "cross_products", "inner", "times"]
 
 
-def cross_products(alpha: float, A: FloatArray, B: FloatArray) -> FloatArray:
+def cross_products(alpha: float, A: Array, B: Array) -> Array:
     """Return alpha A B', a new C-ordered array of shape (n, m), for C-ordered A (n, q) and B (m, q)."""
+    if not is_numpy(A):
+        return (alpha * A) @ B.T
     if A.shape[1] == 0:
         return np.zeros((A.shape[0], B.shape[0]), dtype=A.dtype)
     gemm = sgemm if A.dtype == np.float32 else dgemm
@@ -22,18 +27,32 @@ def cross_products(alpha: float, A: FloatArray, B: FloatArray) -> FloatArray:
     return product.T
 
 
-def times(G: FloatArray, B: FloatArray) -> FloatArray:
+def times(G: Array, B: Array) -> Array:
     """Return G B of shape (n, q) in double precision, for C-ordered G (n, m) and B (m, q)."""
+    if not is_numpy(G):
+        return G @ B
     product: FloatArray = dgemm(1.0, B.T, G.T)
     return product.T
 
 
-def weighted_sums(G: FloatArray, x: FloatArray) -> FloatArray:
-    """Return G'x of shape (m,) in double precision, for C-ordered G (n, m) and x (n,)."""
-    sums: FloatArray = dgemv(1.0, G.T, x)
+def column_sums(G: Array) -> Array:
+    """Return the sum of each column, of shape (m,), in double precision, for C-ordered G (n, m)."""
+    if not is_numpy(G):
+        return arrays.namespace(G).sum(G, axis=0)
+    sums: FloatArray = dgemv(1.0, G.T, np.ones(G.shape[0]))
     return sums
 
 
-def inner(A: FloatArray, B: FloatArray) -> float:
+def column_dots(A: Array, B: Array) -> FloatArray:
+    """Return the sum of each column of A * B, of shape (q,), for arrays of one shape (n, q)."""
+    if not is_numpy(A):
+        return arrays.as_numpy(arrays.namespace(A).sum(A * B, axis=0))
+    dots: FloatArray = np.einsum("ij,ij->j", A, B)
+    return dots
+
+
+def inner(A: Array, B: Array) -> float:
     """Return the sum of A * B in double precision, for arrays of one shape."""
+    if not is_numpy(A):
+        return float(arrays.namespace(A).sum(A * B))
     return float(ddot(A.ravel(), B.ravel()))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._typing import FloatArray
+from .._typing import Array, FloatArray
 from .base import Kernel, Point, Pull, Rows
 from .blas import inner
 from .dot import Constant
@@ -27,7 +27,7 @@ class Pair(Kernel):
             if not isinstance(k, Kernel):
                 raise TypeError(f"{name} must be a Kernel; got {k!r}")
 
-    def _prepare(self, X: FloatArray, centre: FloatArray) -> Rows:
+    def _prepare(self, X: Array, centre: Array) -> Rows:
         return self.k1._prepare(X, centre), self.k2._prepare(X, centre)
 
     @property
@@ -72,17 +72,17 @@ class Sum(Pair):
     [10.0]
     """
 
-    def _values(self, P: Rows, Q: Rows) -> FloatArray:
+    def _values(self, P: Rows, Q: Rows) -> Array:
         K = self.k1._values(P[0], Q[0])
         K += self.k2._values(P[1], Q[1])
         return K
 
-    def _linearise(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
+    def _linearise(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
         K1, pull1 = _linearised(self.k1, P[0], Q[0])
         K2, pull2 = _linearised(self.k2, P[1], Q[1])
         return K1 + K2, lambda W: np.concatenate([pull1(W), pull2(W)])
 
-    def _pullback(self, P: Rows, Q: Rows, W: FloatArray) -> FloatArray:
+    def _pullback(self, P: Rows, Q: Rows, W: Array) -> FloatArray:
         return np.concatenate([self.k1._pullback(P[0], Q[0], W), self.k2._pullback(P[1], Q[1], W)])
 
     def _linearise_inputs(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
@@ -90,7 +90,7 @@ class Sum(Pair):
         K2, pull2 = self.k2._linearise_inputs(P[1], Q[1])
         return K1 + K2, lambda W: pull1(W) + pull2(W)
 
-    def _diagonal(self, X: FloatArray) -> FloatArray:
+    def _diagonal(self, X: Array) -> Array:
         return self.k1._diagonal(X) + self.k2._diagonal(X)
 
     def _diagonal_gradient(self, X: FloatArray) -> FloatArray:
@@ -126,7 +126,7 @@ class Product(Pair):
     [9.0]
     """
 
-    def _values(self, P: Rows, Q: Rows) -> FloatArray:
+    def _values(self, P: Rows, Q: Rows) -> Array:
         # A constant scales the other factor and is no matrix.
         if isinstance(self.k1, Constant):
             K = self.k2._values(P[1], Q[1])
@@ -136,7 +136,7 @@ class Product(Pair):
             K *= self.k2.value if isinstance(self.k2, Constant) else self.k2._values(P[1], Q[1])
         return K
 
-    def _linearise(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
+    def _linearise(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
         if isinstance(self.k1, Constant):
             return _scaled(self.k1, self.k2, P[1], Q[1], constant_first=True)
         if isinstance(self.k2, Constant):
@@ -144,7 +144,7 @@ class Product(Pair):
         K1, pull1 = _linearised(self.k1, P[0], Q[0])
         K2, pull2 = _linearised(self.k2, P[1], Q[1])
 
-        def pull(W: FloatArray) -> FloatArray:
+        def pull(W: Array) -> FloatArray:
             first = pull1(W * K2) if self.k1._n_theta else np.empty(0)
             return np.concatenate([first, pull2(W * K1) if self.k2._n_theta else np.empty(0)])
 
@@ -159,11 +159,12 @@ class Product(Pair):
         K2, pull2 = self.k2._linearise_inputs(P[1], Q[1])
         return K1 * K2, lambda W: pull1(W * K2) + pull2(W * K1)
 
-    def _diagonal(self, X: FloatArray) -> FloatArray:
+    def _diagonal(self, X: Array) -> Array:
         return self.k1._diagonal(X) * self.k2._diagonal(X)
 
     def _diagonal_gradient(self, X: FloatArray) -> FloatArray:
-        first, second = self.k1._diagonal(X)[:, None], self.k2._diagonal(X)[:, None]
+        first: FloatArray = self.k1._diagonal(X)[:, None]
+        second: FloatArray = self.k2._diagonal(X)[:, None]
         return self.k1._diagonal_gradient(X) * second + first * self.k2._diagonal_gradient(X)
 
     @property
@@ -183,19 +184,17 @@ class Product(Pair):
         return f"{bracketed(self.k1, Sum)} * {bracketed(self.k2, Pair)}"
 
 
-def _linearised(kernel: Kernel, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
+def _linearised(kernel: Kernel, P: Rows, Q: Rows) -> tuple[Array, Pull]:
     """Linearise a factor or summand; one without hyperparameters is only evaluated."""
     if kernel._n_theta:
         return kernel._linearise(P, Q)
     return kernel._values(P, Q), lambda _: np.empty(0)
 
 
-def _scaled(
-    constant: Constant, kernel: Kernel, P: Rows, Q: Rows, constant_first: bool
-) -> tuple[FloatArray, Pull]:
+def _scaled(constant: Constant, kernel: Kernel, P: Rows, Q: Rows, constant_first: bool) -> tuple[Array, Pull]:
     K, pull_kernel = _linearised(kernel, P, Q)
 
-    def pull(W: FloatArray) -> FloatArray:
+    def pull(W: Array) -> FloatArray:
         of_constant = np.full(constant._n_theta, constant.value * inner(W, K) if constant._n_theta else 0.0)
         of_kernel = constant.value * pull_kernel(W)
         return np.concatenate([of_constant, of_kernel] if constant_first else [of_kernel, of_constant])

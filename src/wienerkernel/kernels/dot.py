@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.linalg.blas import dgemv
 
-from .._typing import FloatArray
+from .. import arrays
+from .._typing import Array, FloatArray
 from .base import Kernel, Point, Pull, Rows
-from .blas import cross_products, inner, times
+from .blas import column_dots, cross_products, inner, times
 from .parameters import DEFAULT_BOUNDS, Bounds, Scale
 from .tiles import as_rows
 
@@ -43,17 +43,17 @@ class Constant(Kernel):
     value_bounds: Bounds = DEFAULT_BOUNDS
     _hyperparameters: ClassVar[tuple[str, ...]] = ("value",)
 
-    def _values(self, P: Rows, Q: Rows) -> FloatArray:
-        return np.full((len(P), len(Q)), self.value, dtype=P.dtype)
+    def _values(self, P: Rows, Q: Rows) -> Array:
+        return arrays.filled((P.shape[0], Q.shape[0]), self.value, P)
 
-    def _linearise(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
-        return self._values(P, Q), lambda W: np.array([self.value * W.sum()])
+    def _linearise(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
+        return self._values(P, Q), lambda W: np.array([self.value * float(arrays.namespace(W).sum(W))])
 
     def _linearise_inputs(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
         return self._values(P, Q), lambda _: np.zeros(P.shape)
 
-    def _diagonal(self, X: FloatArray) -> FloatArray:
-        return np.full(len(X), self.value, dtype=X.dtype)
+    def _diagonal(self, X: Array) -> Array:
+        return arrays.filled((X.shape[0],), self.value, X)
 
     def _diagonal_gradient(self, X: FloatArray) -> FloatArray:
         return np.zeros_like(X)
@@ -89,20 +89,20 @@ class Linear(Kernel):
     _hyperparameters: ClassVar[tuple[str, ...]] = ("length_scale",)
     _per_input: ClassVar[tuple[str, ...]] = ("length_scale",)
 
-    def _prepare(self, X: FloatArray, centre: FloatArray) -> Rows:  # noqa: ARG002
+    def _prepare(self, X: Array, centre: Array) -> Rows:  # noqa: ARG002
         if isinstance(self.length_scale, tuple) and len(self.length_scale) != X.shape[1]:
             raise ValueError(
                 f"length_scale has {len(self.length_scale)} entries, but X has {X.shape[1]} columns"
             )
-        return np.ascontiguousarray(X / np.asarray(self.length_scale, dtype=X.dtype))
+        return arrays.contiguous(X / arrays.like(self.length_scale, X))
 
-    def _values(self, P: Rows, Q: Rows) -> FloatArray:
+    def _values(self, P: Rows, Q: Rows) -> Array:
         return cross_products(1.0, P, Q)
 
-    def _linearise(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
-        def pull(W: FloatArray) -> FloatArray:
+    def _linearise(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
+        def pull(W: Array) -> FloatArray:
             # dK/dlog l_k = -2 x_k z_k / l_k^2
-            by_input: FloatArray = -2 * np.einsum("ij,ij->j", P, times(W, Q))
+            by_input = -2 * column_dots(P, times(W, Q))
             return by_input if isinstance(self.length_scale, tuple) else by_input.sum(keepdims=True)
 
         return cross_products(1.0, P, Q), pull
@@ -110,10 +110,9 @@ class Linear(Kernel):
     def _linearise_inputs(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
         return cross_products(1.0, P, Q), lambda W: times(W, Q) / np.asarray(self.length_scale)
 
-    def _diagonal(self, X: FloatArray) -> FloatArray:
+    def _diagonal(self, X: Array) -> Array:
         rows = self._prepare(X, X)
-        squares: FloatArray = np.einsum("ij,ij->i", rows, rows)
-        return squares
+        return arrays.row_dots(rows, rows)
 
     def _diagonal_gradient(self, X: FloatArray) -> FloatArray:
         rows: FloatArray = self._prepare(X, X)
@@ -131,7 +130,8 @@ class FeatureMap(Kernel):
     Parameters
     ----------
     phi : callable
-        Maps an array of shape (n, d) to the features, of shape (n, n_phi), row by row.
+        Maps an array of shape (n, d) to the features, of shape (n, n_phi), row by row. It is given an array of the
+        library that X belongs to.
     scale : float, default 1.0
     scale_bounds : pair of floats or "fixed", default (1e-5, 1e5)
 
@@ -146,7 +146,7 @@ class FeatureMap(Kernel):
     [[360.0]]
     """
 
-    phi: Callable[[FloatArray], Any]
+    phi: Callable[[Array], Any]
     scale: float = 1.0
     scale_bounds: Bounds = DEFAULT_BOUNDS
     _hyperparameters: ClassVar[tuple[str, ...]] = ("scale",)
@@ -156,28 +156,29 @@ class FeatureMap(Kernel):
         if not callable(self.phi):
             raise TypeError(f"phi must be callable, from (n, d) to (n, n_phi); got {self.phi!r}")
 
-    def features(self, X: ArrayLike) -> FloatArray:
+    def features(self, X: Any) -> Array:
         """Features phi(X), of shape (n, n_phi), without the scale."""
         x = as_rows("X", X)
-        features: FloatArray = np.ascontiguousarray(self.phi(x), dtype=x.dtype)
+        features = arrays.contiguous(arrays.like(self.phi(x), x))
         if features.ndim != 2 or features.shape[0] != x.shape[0]:
-            raise ValueError(f"phi must return an array of shape ({x.shape[0]}, n_phi); got {features.shape}")
+            raise ValueError(
+                f"phi must return an array of shape ({x.shape[0]}, n_phi); got {tuple(features.shape)}"
+            )
         return features
 
-    def _prepare(self, X: FloatArray, centre: FloatArray) -> Rows:  # noqa: ARG002
+    def _prepare(self, X: Array, centre: Array) -> Rows:  # noqa: ARG002
         return self.features(X)
 
-    def _values(self, P: Rows, Q: Rows) -> FloatArray:
+    def _values(self, P: Rows, Q: Rows) -> Array:
         return cross_products(self.scale**2, P, Q)
 
-    def _linearise(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
+    def _linearise(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
         K = self._values(P, Q)
         return K, lambda W: np.array([2 * inner(W, K)])
 
-    def _diagonal(self, X: FloatArray) -> FloatArray:
+    def _diagonal(self, X: Array) -> Array:
         rows = self.features(X)
-        squares: FloatArray = self.scale**2 * np.einsum("ij,ij->i", rows, rows)
-        return squares
+        return self.scale**2 * arrays.row_dots(rows, rows)
 
 
 def Polynomial(degree: int = 3, offset: float = 1.0, length_scale: Scale = 1.0) -> Kernel:

@@ -7,10 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from .._typing import FloatArray
+from .. import arrays
+from .._typing import Array, FloatArray
 from .base import Kernel, Pull, Rows
-from .blas import inner, times
+from .blas import column_dots, inner, times
 from .distance import Points, points, pull_squares, squared_distances
+from .elementwise import exp
 from .parameters import DEFAULT_BOUNDS, Bounds, Scale
 
 __all__ = ["Periodic"]
@@ -20,7 +22,7 @@ __all__ = ["Periodic"]
 class _Turns:
     """A block of rows as angles 2 pi x / period, of shape (n, d), and as points [cos, sin] / l on circles."""
 
-    angles: FloatArray
+    angles: Array
     circles: Points
 
 
@@ -55,25 +57,25 @@ class Periodic(Kernel):
     _hyperparameters: ClassVar[tuple[str, ...]] = ("length_scale", "period")
     _per_input: ClassVar[tuple[str, ...]] = ("length_scale", "period")
 
-    def _prepare(self, X: FloatArray, centre: FloatArray) -> Rows:
+    def _prepare(self, X: Array, centre: Array) -> Rows:
         d = X.shape[1]
         for name, value in (("length_scale", self.length_scale), ("period", self.period)):
             if isinstance(value, tuple) and len(value) != d:
                 raise ValueError(f"{name} has {len(value)} entries, but X has {d} columns")
-        angles = (X - centre) * (2 * np.pi / np.asarray(self.period)).astype(X.dtype)
-        circles = np.hstack([np.cos(angles), np.sin(angles)])
+        xp = arrays.namespace(X)
+        angles = (X - centre) * arrays.like(2 * np.pi / np.asarray(self.period), X)
+        circles = xp.concat([xp.cos(angles), xp.sin(angles)], axis=1)
         twice = 2 * self.length_scale if isinstance(self.length_scale, tuple) else self.length_scale
-        return _Turns(angles, points(circles, np.zeros(2 * d, dtype=X.dtype), twice))
+        return _Turns(angles, points(circles, arrays.filled((2 * d,), 0.0, X), twice))
 
-    def _values(self, P: Rows, Q: Rows) -> FloatArray:
+    def _values(self, P: Rows, Q: Rows) -> Array:
+        return exp(squared_distances(P.circles, Q.circles, -0.5))
+
+    def _linearise(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
         q = squared_distances(P.circles, Q.circles, -0.5)
-        return np.exp(q, out=q)
+        K = arrays.namespace(q).exp(q)
 
-    def _linearise(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
-        q = squared_distances(P.circles, Q.circles, -0.5)
-        K = np.exp(q)
-
-        def pull(W: FloatArray) -> FloatArray:
+        def pull(W: Array) -> FloatArray:
             G, partials = W * K, []
             if self.length_scale_bounds != "fixed":
                 if isinstance(self.length_scale, tuple):
@@ -99,8 +101,8 @@ class Periodic(Kernel):
 
         return K, pull
 
-    def _diagonal(self, X: FloatArray) -> FloatArray:
-        return np.ones(X.shape[0], dtype=X.dtype)
+    def _diagonal(self, X: Array) -> Array:
+        return arrays.filled((X.shape[0],), 1.0, X)
 
     def _diagonal_gradient(self, X: FloatArray) -> FloatArray:
         return np.zeros_like(X)
@@ -110,7 +112,7 @@ class Periodic(Kernel):
         return 1.0
 
 
-def _pull_turns(P: _Turns, Q: _Turns, G: FloatArray) -> FloatArray:
+def _pull_turns(P: _Turns, Q: _Turns, G: Array) -> FloatArray:
     """Return the sums of G_ij (a_i - b_j) sin(a_i - b_j) / l^2 for each input; shape (d,).
 
     dK/dlog period = K (a - b) sin(a - b) / l^2 with the angles a, b, and sin(a - b) = sin a cos b - cos a sin b
@@ -119,7 +121,8 @@ def _pull_turns(P: _Turns, Q: _Turns, G: FloatArray) -> FloatArray:
     a, b, d = P.angles, Q.angles, P.angles.shape[1]
     cos_a, sin_a = P.circles.x[:, :d], P.circles.x[:, d:]
     cos_b, sin_b = Q.circles.x[:, :d], Q.circles.x[:, d:]
-    products = times(G, np.hstack([cos_b, sin_b, b * cos_b, b * sin_b]))
-    factors = np.hstack([a * sin_a, -a * cos_a, -sin_a, cos_a])
-    forms: FloatArray = np.einsum("ijk,ijk->k", factors.reshape(-1, 4, d), products.reshape(-1, 4, d))
+    xp = arrays.namespace(G)
+    products = times(G, xp.concat([cos_b, sin_b, b * cos_b, b * sin_b], axis=1))
+    factors = xp.concat([a * sin_a, -a * cos_a, -sin_a, cos_a], axis=1)
+    forms: FloatArray = column_dots(factors, products).reshape(4, d).sum(axis=0)
     return forms

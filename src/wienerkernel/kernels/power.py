@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._typing import FloatArray
+from .._typing import Array, FloatArray
 from .base import Kernel, Point, Pull, Rows
 from .compose import Pair, bracketed
 
@@ -42,28 +42,29 @@ class Power(Kernel):
             raise TypeError(f"kernel must be a Kernel; got {self.kernel!r}")
         object.__setattr__(self, "exponent", _checked_exponent(self.exponent))
 
-    def _prepare(self, X: FloatArray, centre: FloatArray) -> Rows:
+    def _prepare(self, X: Array, centre: Array) -> Rows:
         return self.kernel._prepare(X, centre)
 
-    def _values(self, P: Rows, Q: Rows) -> FloatArray:
+    def _values(self, P: Rows, Q: Rows) -> Array:
         K = self.kernel._values(P, Q)
-        return np.power(K, self.exponent, out=K)
+        K **= self.exponent
+        return K
 
-    def _linearise(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
+    def _linearise(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
         K, pull = self.kernel._linearise(P, Q)
-        lower = np.power(K, self.exponent - 1)
+        lower = K ** (self.exponent - 1)
         return lower * K, lambda W: pull(self.exponent * lower * W)
 
     def _linearise_inputs(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
         K, pull = self.kernel._linearise_inputs(P, Q)
-        lower = np.power(K, self.exponent - 1)
+        lower = K ** (self.exponent - 1)
         return lower * K, lambda W: pull(self.exponent * lower * W)
 
-    def _diagonal(self, X: FloatArray) -> FloatArray:
-        return np.power(self.kernel._diagonal(X), self.exponent)
+    def _diagonal(self, X: Array) -> Array:
+        return self.kernel._diagonal(X) ** self.exponent
 
     def _diagonal_gradient(self, X: FloatArray) -> FloatArray:
-        lower = np.power(self.kernel._diagonal(X), self.exponent - 1)[:, None]
+        lower: FloatArray = self.kernel._diagonal(X)[:, None] ** (self.exponent - 1)
         return self.exponent * lower * self.kernel._diagonal_gradient(X)
 
     @property

@@ -9,10 +9,12 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg.blas import dgemv
 
-from .._typing import FloatArray
+from .. import arrays
+from .._typing import Array, FloatArray
 from .base import Kernel, Point, Pull, Rows
 from .blas import inner
 from .distance import points, pull_differences, pull_squares, squared_distances
+from .elementwise import exp, log1p, sqrt
 from .parameters import DEFAULT_BOUNDS, Bounds, Scale
 
 __all__ = ["RBF", "Exponential", "Matern", "RationalQuadratic"]
@@ -37,24 +39,24 @@ class _Stationary(Kernel):
         return False
 
     @abstractmethod
-    def _f(self, q: FloatArray) -> FloatArray:
+    def _f(self, q: Array) -> Array:
         """Return f, in place of q."""
 
     @abstractmethod
-    def _f_and_slope(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _f_and_slope(self, q: Array) -> tuple[Array, Array]:
         """Return f and -2 f', leaving q as it is."""
 
-    def _prepare(self, X: FloatArray, centre: FloatArray) -> Rows:
+    def _prepare(self, X: Array, centre: Array) -> Rows:
         return points(X, centre, self.length_scale, exact=self._rough)
 
-    def _values(self, P: Rows, Q: Rows) -> FloatArray:
+    def _values(self, P: Rows, Q: Rows) -> Array:
         return self._f(squared_distances(P, Q, self._factor))
 
-    def _linearise(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
+    def _linearise(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
         q = squared_distances(P, Q, self._factor)
         K, slope = self._f_and_slope(q)
 
-        def pull(W: FloatArray) -> FloatArray:
+        def pull(W: Array) -> FloatArray:
             # dK/dlog l_k = -2 f' ((x_k - z_k) / l_k)^2, over all k for a common length scale
             G = W * slope
             partials: list[FloatArray] = []
@@ -81,19 +83,19 @@ class _Stationary(Kernel):
         # Explicit differences, so that nothing is lost where K is almost singular; BLAS sums their squares.
         z, c, f, precisions = np.ascontiguousarray(X.T), self._factor, self._f, scales**-2
 
-        def at(x: FloatArray) -> FloatArray:
+        def at(x: FloatArray) -> Array:
             squares = z - x[:, None]
             squares *= squares
             return f(dgemv(c, squares.T, precisions))
 
         return at
 
-    def _pull_shape(self, W: FloatArray, G: FloatArray, K: FloatArray, q: FloatArray) -> FloatArray:  # noqa: ARG002
+    def _pull_shape(self, W: Array, G: Array, K: Array, q: Array) -> FloatArray:  # noqa: ARG002
         """Return the gradient with respect to the hyperparameters of f itself; G = W * slope."""
         return np.empty(0)
 
-    def _diagonal(self, X: FloatArray) -> FloatArray:
-        return np.ones(X.shape[0], dtype=X.dtype)
+    def _diagonal(self, X: Array) -> Array:
+        return arrays.filled((X.shape[0],), 1.0, X)
 
     def _diagonal_gradient(self, X: FloatArray) -> FloatArray:
         return np.zeros_like(X)
@@ -130,11 +132,11 @@ class RBF(_Stationary):
     def _factor(self) -> float:
         return -0.5
 
-    def _f(self, q: FloatArray) -> FloatArray:
-        return np.exp(q, out=q)
+    def _f(self, q: Array) -> Array:
+        return exp(q)
 
-    def _f_and_slope(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
-        K = np.exp(q)
+    def _f_and_slope(self, q: Array) -> tuple[Array, Array]:
+        K = arrays.namespace(q).exp(q)
         return K, K
 
 
@@ -178,10 +180,10 @@ class Matern(_Stationary):
     def _rough(self) -> bool:
         return self.nu == 0.5
 
-    def _f(self, q: FloatArray) -> FloatArray:
+    def _f(self, q: Array) -> Array:
         polynomial = q / 3 if self.nu == 2.5 else None
-        s = np.sqrt(q, out=q)
-        decay = np.exp(-s)
+        s = sqrt(q)
+        decay = exp(-s)
         if self._rough:
             return decay
         s += 1
@@ -190,12 +192,13 @@ class Matern(_Stationary):
         s *= decay
         return s
 
-    def _f_and_slope(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
-        s = np.sqrt(q)
-        decay = np.exp(-s)
+    def _f_and_slope(self, q: Array) -> tuple[Array, Array]:
+        xp = arrays.namespace(q)
+        s = xp.sqrt(q)
+        decay = exp(-s)
         if self.nu == 0.5:
             # -2 f' = exp(-r) / r belongs to differences that vanish where r does.
-            return decay, np.divide(decay, s, out=np.zeros_like(s), where=s > 0)
+            return decay, decay / xp.where(s > 0, s, xp.inf)
         if self.nu == 1.5:
             return (1 + s) * decay, 3 * decay
         return (1 + s + q / 3) * decay, (5 / 3) * (1 + s) * decay
@@ -253,17 +256,17 @@ class RationalQuadratic(_Stationary):
     def _factor(self) -> float:
         return 1 / (2 * self.alpha)
 
-    def _f(self, q: FloatArray) -> FloatArray:
-        np.log1p(q, out=q)
+    def _f(self, q: Array) -> Array:
+        q = log1p(q)
         q *= -self.alpha
-        return np.exp(q, out=q)
+        return exp(q)
 
-    def _f_and_slope(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
-        K = np.exp(-self.alpha * np.log1p(q))
+    def _f_and_slope(self, q: Array) -> tuple[Array, Array]:
+        K = exp(-self.alpha * arrays.namespace(q).log1p(q))
         return K, K / (1 + q)
 
-    def _pull_shape(self, W: FloatArray, G: FloatArray, K: FloatArray, q: FloatArray) -> FloatArray:
+    def _pull_shape(self, W: Array, G: Array, K: Array, q: Array) -> FloatArray:
         if self.alpha_bounds == "fixed":
             return np.empty(0)
         # dK/dlog alpha = alpha K (q / (1 + q) - log(1 + q))
-        return np.array([self.alpha * (inner(G, q) - inner(W * K, np.log1p(q)))])
+        return np.array([self.alpha * (inner(G, q) - inner(W * K, arrays.namespace(q).log1p(q)))])

@@ -1,13 +1,15 @@
-"""Rows of data, cut into blocks so that the tile between two of them stays in the cache."""
+"""Rows of data, cut into blocks so that the tile between two of them stays in the cache, or keeps a GPU busy."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numpy.typing import ArrayLike
 
-from .._typing import FloatArray
+from .. import arrays
+from .._typing import Array, FloatArray
 
-__all__ = ["TILE", "as_rows", "as_two_sets", "centre_of", "mirrored", "row_blocks"]
+__all__ = ["TILE", "as_rows", "as_two_sets", "centre_of", "mirrored", "numpy_rows", "row_blocks"]
 
 TILE = 256
 """Rows of a tile: the few arrays of 256 x 256 doubles, 0.5 MB each, that are alive at a time stay in the cache."""
@@ -17,43 +19,69 @@ TILE = 256
 np.empty(1 << 20)
 
 
-def as_rows(name: str, X: ArrayLike) -> FloatArray:
-    """Return X as a 2-D array of float32, if it is that already, or float64."""
-    x = np.asarray(X)
-    if x.dtype != np.float32:
+def as_rows(name: str, X: Any) -> Array:
+    """Return X as a 2-D array of float32, if it is that already, or float64; in its library, if it has one."""
+    x = _foreign(name, X) if arrays.is_foreign(X) else np.asarray(X)
+    if arrays.is_numpy(x) and x.dtype != np.float32:
         if x.dtype.kind == "c":
             raise TypeError(f"{name} must hold real numbers; got dtype {x.dtype}")
         x = x.astype(np.float64, copy=False)
     if x.ndim != 2:
-        raise ValueError(f"{name} must have shape (n, d); got {x.shape}. One input is {name}.reshape(-1, 1)")
+        raise ValueError(
+            f"{name} must have shape (n, d); got {tuple(x.shape)}. One input is {name}.reshape(-1, 1)"
+        )
     return x
 
 
-def as_two_sets(X: ArrayLike, Z: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Return X and Z as such arrays of the same number of columns."""
+def _foreign(name: str, X: Array) -> Array:
+    xp = arrays.namespace(X)
+    if xp.isdtype(X.dtype, "complex floating"):
+        raise TypeError(f"{name} must hold real numbers; got dtype {X.dtype}")
+    # Gradients come from pullbacks: what is computed in place is no business of torch's.
+    x = X.detach() if arrays.library(X) == "torch" else X
+    return x if x.dtype == xp.float32 else arrays.as_float64(x)
+
+
+def numpy_rows(name: str, X: Any) -> FloatArray:
+    """Return X as such an array of NumPy."""
+    rows: FloatArray = as_rows(name, arrays.as_numpy(X) if arrays.is_foreign(X) else X)
+    return rows
+
+
+def as_two_sets(X: Any, Z: Any) -> tuple[Array, Array]:
+    """Return X and Z as such arrays of one library and dtype and of the same number of columns."""
     x, z = as_rows("X", X), as_rows("Z", Z)
+    if arrays.library(x) != arrays.library(z):
+        raise TypeError(
+            f"X and Z must be arrays of one library; got {arrays.library(x)} and {arrays.library(z)}"
+        )
     if x.shape[1] != z.shape[1]:
         raise ValueError(f"X and Z must have the same number of columns; got {x.shape[1]} and {z.shape[1]}")
-    return x, z
+    return (x, z) if x.dtype == z.dtype else (arrays.as_float64(x), arrays.as_float64(z))
 
 
-def centre_of(*blocks: FloatArray) -> FloatArray:
+def centre_of(*blocks: Array) -> Array:
     """Return a finite point amid all rows, so that a row that is not finite spoils none but its own values."""
+    xp = arrays.namespace(blocks[0])
     with np.errstate(over="ignore", invalid="ignore"):
-        centre = sum(x.mean(axis=0) / len(blocks) for x in blocks)
-    return np.where(np.isfinite(centre), centre, 0).astype(blocks[0].dtype)
+        centre = xp.mean(blocks[0], axis=0)
+        for x in blocks[1:]:
+            centre = centre / 2 + xp.mean(x, axis=0) / 2
+    return xp.where(xp.isfinite(centre), centre, xp.zeros_like(centre))
 
 
-def row_blocks(n: int) -> list[slice]:
-    """Return the n rows as slices of at most `TILE`."""
-    return [slice(start, min(start + TILE, n)) for start in range(0, n, TILE)]
+def row_blocks(x: Array) -> list[slice]:
+    """Return the rows of x as slices of at most `TILE`, larger ones on other devices."""
+    return arrays.slices(x.shape[0], arrays.block(x, TILE))
 
 
-def mirrored(K: FloatArray) -> FloatArray:
-    """Copy the lower triangle of K to its upper triangle, in place."""
-    blocks = row_blocks(K.shape[0])
+def mirrored(K: Array) -> Array:
+    """Copy the lower triangle of K to its upper triangle, in place where the library can."""
+    xp, blocks = arrays.namespace(K), row_blocks(K)
+    if len(blocks) == 1:
+        return xp.tril(K) + xp.tril(K, k=-1).T
     for i, a in enumerate(blocks):
         for b in blocks[:i]:
             K[b, a] = K[a, b].T
-        K[a, a] = np.tril(K[a, a]) + np.tril(K[a, a], -1).T
+        K[a, a] = mirrored(K[a, a])
     return K

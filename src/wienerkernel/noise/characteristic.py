@@ -8,7 +8,6 @@ keeps its relative accuracy as t -> 0, since thousands of such small terms are s
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,9 +21,11 @@ from .quadrature import (
     LogCF,
     affine,
     atoms,
+    expm1,
     log1p,
     numerical,
     piecewise,
+    polyval,
     student,
     summed,
     symmetric,
@@ -36,7 +37,6 @@ __all__ = ["CLOSED_FORMS", "CONTOURS", "Characteristic", "characteristic", "stan
 INF = np.inf
 HALF_PI = np.pi / 2
 LINE = (-INF, INF)
-polyval = np.polynomial.polynomial.polyval
 
 # log(sinh z / z) = sum_k (-1)^(k+1) zeta(2k) / k (z / pi)^(2k)
 _K = np.arange(1, 14)
@@ -47,7 +47,7 @@ def _log_phi1_far(w: ComplexArray) -> ComplexArray:
     grows = w.real > 0
     w = np.where(grows, -w, w)
     with np.errstate(divide="ignore"):
-        return np.where(grows, -w, 0.0) + np.log(np.expm1(w) / w)
+        return np.where(grows, -w, 0.0) + np.log(expm1(w) / w)
 
 
 # log(sinh z / z), even in z, free of overflow
@@ -77,14 +77,33 @@ def _log_gamma_ratio(a: float) -> LogCF:
     )
 
 
+def _normal() -> Characteristic:
+    return Characteristic(lambda t: -t * t / 2, LINE, HALF_PI)
+
+
 def _gamma(a: float, scale: float = 1.0) -> Characteristic:
     return Characteristic(lambda t: -a * log1p(-1j * scale * t), (-INF, 1 / scale), HALF_PI)
+
+
+def _pearson3(skew: float) -> Characteristic:
+    """(G - a) / sqrt(a) with G a gamma variable, reflected if the skewness is negative."""
+    if skew == 0:
+        return _normal()
+    b = skew / 2
+    k = np.arange(2, 24)
+    series = np.concatenate([[0.0, 0.0], -((-1.0) ** k) / k])
+    # log(1 + z) - z
+    remainder = piecewise(0.2, lambda z: polyval(z, series), lambda z: log1p(z) - z)
+    strip = (-INF, 1 / b) if b > 0 else (1 / b, INF)
+    return Characteristic(lambda t: -remainder(-1j * b * t) / b**2, strip, HALF_PI)
 
 
 def _dgamma(a: float) -> Characteristic:
     # (1 + t^2)^(-a/2) cos(a arctan t)
     return Characteristic(
-        lambda t: -a / 2 * log1p(t * t) + _log_cos(a * np.arctan(t)), (-1.0, 1.0), HALF_PI
+        lambda t: -a / 2 * log1p(t * t) + _log_cos(np.asarray(a * np.arctan(t), dtype=complex)),
+        (-1.0, 1.0),
+        HALF_PI,
     )
 
 
@@ -100,7 +119,7 @@ def _exponnorm(k: float) -> Characteristic:
 
 def _invgauss(mu: float) -> Characteristic:
     def logcf(t: ComplexArray) -> ComplexArray:
-        return 2j * mu * t / (1 + np.sqrt(1 - 2j * mu * mu * t))
+        return np.asarray(2j * mu * t / (1 + np.sqrt(1 - 2j * mu * mu * t)))
 
     return Characteristic(logcf, (-INF, 0.5 / mu**2), HALF_PI)
 
@@ -110,7 +129,7 @@ def _norminvgauss(a: float, b: float) -> Characteristic:
 
     def logcf(t: ComplexArray) -> ComplexArray:
         numerator = 2j * b * t - t * t
-        return numerator / (gamma + np.sqrt(gamma**2 - numerator))
+        return np.asarray(numerator / (gamma + np.sqrt(gamma**2 - numerator)))
 
     return Characteristic(logcf, (-a - b, a - b), HALF_PI)
 
@@ -181,22 +200,25 @@ def _upper_half_plane(logcf: LogCF, mirrored: LogCF, length: float) -> LogCF:
     return extended
 
 
-def _trapezoid(c: float, d: float) -> Characteristic:
-    """Law on [0, 1] with density linear on [0, c], flat on [c, d], linear on [d, 1]."""
-    height = 2 / (1 + d - c)
+def _trapezoid_nodes(c: float, d: float, points: int) -> tuple[FloatArray, FloatArray]:
+    """Gauss-Legendre nodes and weights for a density linear on [0, c], flat on [c, d], linear on [d, 1]."""
+    x, p = np.polynomial.legendre.leggauss(points)
     knots = np.array([0.0, c, d, 1.0])
-    # Legendre nodes on each piece: exact for the linear factor, and enough for exp where |t| < 24
-    x, p = np.polynomial.legendre.leggauss(28)
-    left, width = knots[:-1, None], np.diff(knots)[:, None]
-    nodes = left + width * (1 + x) / 2
+    width = np.diff(knots)[:, None]
+    nodes = knots[:-1, None] + width * (1 + x) / 2
     density = np.minimum(nodes / c if c else 1.0, np.minimum(1.0, (1 - nodes) / (1 - d) if d < 1 else 1.0))
-    small = atoms(nodes.ravel(), (density * width * p).ravel())
+    return nodes.ravel(), (density * width * p).ravel()
+
+
+def _trapezoid(c: float, d: float) -> Characteristic:
+    height = 2 / (1 + d - c)
+    small = atoms(*_trapezoid_nodes(c, d, 28))
 
     def large(c: float, d: float) -> LogCF:
         def logcf(t: ComplexArray) -> ComplexArray:
             # Two partial integrations: jumps of the density at its ends, and of its slope at the knots.
             w = 1j * t
-            rise = -np.expm1(w * c) / (c * w) if c else -1.0
+            rise = -expm1(w * c) / (c * w) if c else -1.0
             fall = (np.exp(w) - np.exp(w * d)) / ((1 - d) * w) if d < 1 else np.exp(w)
             with np.errstate(divide="ignore"):
                 return np.log(height * (rise + fall)) - np.log(w)
@@ -232,7 +254,7 @@ def _beta(a: float, b: float, lower: float = 0.0, upper: float = 1.0) -> Charact
                 np.exp(ratio_lower - a * np.log(-w)) * from_lower
                 + np.exp(ratio_upper + w - b * np.log(w)) * from_upper
             )
-            return np.where(left, out.conj(), out)
+            return np.asarray(np.where(left, out.conj(), out))
 
         return logcf
 
@@ -244,14 +266,14 @@ def _truncexpon(b: float) -> Characteristic:
     total = _log_phi1(np.array(-b + 0j))
 
     def near(t: ComplexArray) -> ComplexArray:
-        return log1p(-np.expm1(1j * b * t) / np.expm1(b)) - log1p(-1j * t)
+        return log1p(expm1(1j * b * t) * np.exp(-b) / np.expm1(-b)) - log1p(-1j * t)
 
-    if b < 1:
-        x, p = np.polynomial.legendre.leggauss(24)
-        near = atoms(b * (1 + x) / 2, p * np.exp(-b * (1 + x) / 2))
-    return Characteristic(
-        piecewise(1 / b, near, lambda t: _log_phi1(b * (1j * t - 1)) - total), LINE, HALF_PI
-    )
+    def far(t: ComplexArray) -> ComplexArray:
+        return _log_phi1(b * (1j * t - 1)) - total
+
+    x, p = np.polynomial.legendre.leggauss(24)
+    short = atoms(b * (1 + x) / 2, p * np.exp(-b * (1 + x) / 2))
+    return Characteristic(piecewise(1 / b, short if b < 1 else near, far), LINE, HALF_PI)
 
 
 def _truncnorm(a: float, b: float) -> Characteristic:
@@ -266,30 +288,22 @@ def _truncnorm(a: float, b: float) -> Characteristic:
 
     def far(t: ComplexArray) -> ComplexArray:
         """Integral from a less integral from b, each exp(ite - e^2/2) sqrt(pi/2) w((t + ie)/sqrt 2)."""
-        terms = []
-        coefficients = []
-        crossed = []
-        for end, sign in ((a, 1.0), (b, -1.0)):
-            if np.isinf(end):
-                crossed.append(np.full(t.shape, end < 0))
-                continue
-            z = (t + 1j * end) / np.sqrt(2)
-            below = z.imag < 0
-            crossed.append(below)
-            coefficients.append(np.where(below, -sign, sign))
-            terms.append(1j * t * end - end * end / 2 + np.log(special.wofz(np.where(below, -z, z))))
+        side = np.array([1.0, -1.0]).reshape(2, *[1] * t.ndim)
+        ends = np.array([a, b]).reshape(side.shape)
+        finite = np.isfinite(ends)
+        ends = np.where(finite, ends, 0.0)
+        z = (t + 1j * ends) / np.sqrt(2)
+        below = np.where(finite, z.imag < 0, side > 0)
+        terms = 1j * t * ends - ends * ends / 2 + np.log(special.wofz(np.where(below, -z, z)))
+        signs = np.where(below, -side, side) * finite
         # w(z) = 2 exp(-z^2) - w(-z); the first part drops out unless just one end is below
-        coefficients.append(2.0 * (crossed[0] != crossed[1]))
-        terms.append(-t * t / 2)
-        largest = np.max(
-            [np.where(c != 0, term.real, -INF) for c, term in zip(coefficients, terms, strict=True)], axis=0
-        )
-        total = sum(
-            np.where(c != 0, c * np.exp(np.where(c != 0, term - largest, 0.0)), 0.0)
-            for c, term in zip(coefficients, terms, strict=True)
-        )
-        return largest + np.log(total) + mode * mode / 2 + np.log(np.pi / 2) / 2 - log_total
+        terms = np.concatenate([terms, -t[None] * t / 2])
+        signs = np.concatenate([signs, 2.0 * (below[:1] != below[1:])])
+        largest = np.where(signs == 0, -INF, terms.real).max(axis=0)
+        total = np.sum(signs * np.exp(np.where(signs == 0, 0.0, terms - largest)), axis=0)
+        return np.asarray(largest + np.log(total) + constant)
 
+    constant = mode * mode / 2 + np.log(np.pi / 2) / 2 - log_total
     return Characteristic(piecewise(40 / (upper - lower), atoms(x, p), far), LINE, HALF_PI)
 
 
@@ -303,14 +317,14 @@ def _binom(n: float, p: float) -> Characteristic:
         # n log(1 - p + p e^w), or n (w + log(p + (1 - p) e^-w)) where e^w is large
         w = 1j * t
         grows = w.real > 0
-        inside = np.where(grows, (1 - p) * np.expm1(np.where(grows, -w, 0)), p * np.expm1(np.where(grows, 0, w)))
+        inside = np.where(grows, (1 - p) * expm1(np.where(grows, -w, 0)), p * expm1(np.where(grows, 0, w)))
         return n * (np.where(grows, w, 0) + log1p(inside))
 
     return _lattice(logcf, INF)
 
 
 def _nbinom(n: float, p: float) -> Characteristic:
-    return _lattice(lambda t: -n * log1p(-(1 - p) / p * np.expm1(1j * t)), -np.log1p(-p))
+    return _lattice(lambda t: -n * log1p(-(1 - p) / p * expm1(1j * t)), -np.log1p(-p))
 
 
 def _geom(p: float) -> Characteristic:
@@ -319,15 +333,16 @@ def _geom(p: float) -> Characteristic:
 
 
 def _poisson(mu: float) -> Characteristic:
-    return _lattice(lambda t: mu * np.expm1(1j * t), INF)
+    return _lattice(lambda t: mu * expm1(1j * t), INF)
 
 
 CLOSED_FORMS: dict[str, Callable[..., Characteristic]] = {
-    "norm": lambda: Characteristic(lambda t: -t * t / 2, LINE, HALF_PI),
+    "norm": _normal,
     "gamma": _gamma,
     "erlang": _gamma,
     "expon": lambda: _gamma(1.0),
     "chi2": lambda df: _gamma(df / 2, 2.0),
+    "pearson3": _pearson3,
     "laplace": lambda: Characteristic(lambda t: -log1p(t * t), (-1.0, 1.0), HALF_PI),
     "laplace_asymmetric": _laplace_asymmetric,
     "dgamma": _dgamma,
@@ -382,13 +397,9 @@ def _generalized_beta_prime(p: float, q: float, r: float) -> Contour:
     return Contour(log_xf, np.pi / q, q * r - p)
 
 
-def _lognormal(s: float) -> Contour:
-    # A contour at the angle alpha costs a factor exp(alpha^2 / 2 s^2) of accuracy.
-    return Contour(lambda v: -((v / s) ** 2) / 2, min(np.pi, 3 * s), reach=min(HALF_PI, 1.2 * s))
-
-
 CONTOURS: dict[str, Callable[..., tuple[Contour, float, float]]] = {
-    "lognorm": lambda s: (_lognormal(s), 1.0, 0.0),
+    "lognorm": lambda s: (Contour(lambda v: -((v / s) ** 2) / 2, np.pi), 1.0, 0.0),
+    "gibrat": lambda: CONTOURS["lognorm"](1.0),
     "weibull_min": lambda c: (_generalized_gamma(1.0, c), 1.0, 0.0),
     "weibull_max": lambda c: (_generalized_gamma(1.0, c), -1.0, 0.0),
     "gengamma": lambda a, c: (_generalized_gamma(a, c), 1.0, 0.0),
@@ -427,17 +438,8 @@ CLOSED_FORMS |= {
 }
 
 
-@lru_cache(maxsize=256)
-def _known(name: str, shapes: tuple[float, ...]) -> Characteristic | None:
-    if name in CLOSED_FORMS:
-        return CLOSED_FORMS[name](*shapes)
-    if name in CONTOURS:
-        contour, scale, loc = CONTOURS[name](*shapes)
-        return affine(contour.characteristic(), scale, loc)
-    return None
-
-
-_others: dict[tuple[str, tuple[float, ...]], Characteristic] = {}
+_cache: dict[tuple[str, tuple[float, ...]], Characteristic] = {}
+_CACHED = 256
 
 
 def characteristic(name: str, shapes: tuple[float, ...], frozen_standard: Any) -> Characteristic:
@@ -464,13 +466,25 @@ def characteristic(name: str, shapes: tuple[float, ...], frozen_standard: Any) -
     >>> law.strip
     (-inf, 1.0)
     """
-    known = _known(name, shapes)
-    if known is not None:
-        return known
     key = (name, shapes)
-    if key not in _others:
-        _others[key] = numerical(frozen_standard) if hasattr(frozen_standard, "pdf") else summed(frozen_standard)
-    return _others[key]
+    if key not in _cache:
+        while len(_cache) >= _CACHED:
+            _cache.pop(next(iter(_cache)))
+        _cache[key] = _choose(name, shapes, frozen_standard)
+    return _cache[key]
+
+
+def _choose(name: str, shapes: tuple[float, ...], frozen: Any) -> Characteristic:
+    if name == "beta" and sum(shapes) > 500:
+        return numerical(frozen)
+    if name in CLOSED_FORMS:
+        return CLOSED_FORMS[name](*shapes)
+    if name in CONTOURS:
+        contour, scale, loc = CONTOURS[name](*shapes)
+        # A law that is nearly a point leaves no room to rotate.
+        if contour.opening > 0.04:
+            return affine(contour.characteristic(), scale, loc)
+    return numerical(frozen) if hasattr(frozen, "pdf") else summed(frozen)
 
 
 def _factorials(order: int) -> FloatArray:
@@ -501,12 +515,7 @@ def _beta_cumulants(a: float, b: float, order: int) -> FloatArray:
 
 
 def _trapezoid_cumulants(c: float, d: float, order: int) -> FloatArray:
-    x, p = np.polynomial.legendre.leggauss(order // 2 + 2)
-    knots = np.array([0.0, c, d, 1.0])
-    width = np.diff(knots)[:, None]
-    nodes = knots[:-1, None] + width * (1 + x) / 2
-    density = np.minimum(nodes / c if c else 1.0, np.minimum(1.0, (1 - nodes) / (1 - d) if d < 1 else 1.0))
-    return _from_nodes(nodes.ravel(), (density * width * p).ravel(), order)
+    return _from_nodes(*_trapezoid_nodes(c, d, order // 2 + 2), order)
 
 
 def _student_cumulants(df: float, order: int) -> FloatArray:
@@ -529,6 +538,12 @@ def _lattice_cumulants(first: float, slope: float, order: int) -> FloatArray:
     return np.array(values)
 
 
+def _pearson3_cumulants(skew: float, order: int) -> FloatArray:
+    kappa: FloatArray = _factorials(order) * (skew / 2) ** np.maximum(np.arange(order) - 1.0, 0.0)
+    kappa[0] = 0.0
+    return kappa
+
+
 def _even_zeta(order: int) -> FloatArray:
     """2 (r - 1)! zeta(r) for even r, else 0."""
     r = np.arange(1, order + 1)
@@ -537,13 +552,13 @@ def _even_zeta(order: int) -> FloatArray:
 
 def _hypsecant_cumulants(order: int) -> FloatArray:
     r = np.arange(1, order + 1)
-    return _even_zeta(order) * (2.0**r - 1) / 2.0**r
+    return np.asarray(_even_zeta(order) * (2.0**r - 1) / 2.0**r)
 
 
 def _uniform_cumulants(order: int) -> FloatArray:
     # B_r / r, with the Bernoulli numbers through zeta
     r = np.arange(1, order + 1)
-    kappa = -_even_zeta(order) * np.where(r % 4 == 2, -1.0, 1.0) / (2 * np.pi) ** r
+    kappa: FloatArray = -_even_zeta(order) * np.where(r % 4 == 2, -1.0, 1.0) / (2 * np.pi) ** r
     kappa[0] = 0.5
     return kappa
 
@@ -574,6 +589,7 @@ _CUMULANTS: dict[str, Callable[..., FloatArray]] = {
     "erlang": lambda a, order: a * _factorials(order),
     "expon": _factorials,
     "chi2": lambda df, order: df * 2.0 ** np.arange(order) * _factorials(order),
+    "pearson3": _pearson3_cumulants,
     "laplace": lambda order: _factorials(order) * (1 + _signs(order)),
     "laplace_asymmetric": lambda k, order: (
         _factorials(order) * ((1 / k) ** np.arange(1, order + 1) + (-k) ** np.arange(1, order + 1))

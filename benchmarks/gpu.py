@@ -1,0 +1,225 @@
+"""torch tensors on a GPU, in double precision: python benchmarks/gpu.py [--sizes 10000 30000] [--device cuda].
+
+Fit and predict (the mean and all parts of the variance), and the log-likelihood with its gradient; GPyTorch beside it
+in the same run, where it is installed, with Cholesky factors and in its default mode. Seconds are the median of the
+repeats after a warm-up; memory is the peak of what torch allocated, data included. The targets are those for an H200.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import importlib.util
+import statistics
+import time
+
+import numpy as np
+import torch
+
+from wienerkernel import RBF, WienerKernelRegressor, arrays
+from wienerkernel.kernels import gram
+from wienerkernel.linalg import cholesky, inverse_from_cholesky, solve_lower, solve_lower_transposed
+
+INPUTS, LENGTH, AMPLITUDE, NOISE = 8, 2.0, 2.0, 0.5
+SECONDS = {30_000: 0.33, 60_000: 2.1, 100_000: 12.0}
+GIGABYTES = {30_000: 15.0}
+GRADIENT_SECONDS = {30_000: 0.9}
+DEFAULT_MODE_UP_TO = 30_000  # rows; GPyTorch's default mode does not answer the same question
+
+
+def data(n, queries, device):
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(n, INPUTS)), rng.normal(size=(queries, INPUTS))
+    y = np.sin(X[:, 0]) + NOISE**0.5 * rng.normal(size=n)
+    return tuple(torch.as_tensor(a, device=device) for a in (X, y, Z))
+
+
+def kernel():
+    return AMPLITUDE * RBF(np.full(INPUTS, LENGTH))
+
+
+def model():
+    return WienerKernelRegressor(kernel(), noise=f"norm(0, {NOISE**0.5})")
+
+
+def parts(X, y, Z):
+    """Mean, V and P2: fit and predict."""
+    fitted = model().fit(X, y)
+    split = fitted.uncertainty(Z)
+    return fitted.predict(Z), split.noise, split.model
+
+
+def likelihood(X, y, _):
+    return model().fit(X, y).log_likelihood(eval_gradient=True)
+
+
+def gpytorch_task(task, default):
+    """The same with GPyTorch; its default mode uses conjugate gradients above 800 rows."""
+    import contextlib
+
+    import gpytorch as g
+
+    class Exact(g.models.ExactGP):
+        def __init__(self, X, y):
+            super().__init__(X, y, g.likelihoods.GaussianLikelihood())
+            self.mean_module = g.means.ZeroMean()
+            self.covar_module = g.kernels.ScaleKernel(g.kernels.RBFKernel(ard_num_dims=INPUTS))
+            self.double().to(X.device)
+            self.covar_module.outputscale = AMPLITUDE
+            self.covar_module.base_kernel.lengthscale = LENGTH
+            self.likelihood.noise = NOISE
+
+        def forward(self, x):
+            return g.distributions.MultivariateNormal(self.mean_module(x), self.covar_module(x))
+
+    @contextlib.contextmanager
+    def mode():
+        if default:
+            yield
+            return
+        exact = g.settings.fast_computations(covar_root_decomposition=False, log_prob=False, solves=False)
+        with exact, g.settings.max_cholesky_size(10**9):
+            yield
+
+    def run(X, y, Z):
+        if task is likelihood:
+            peer = Exact(X, y).train()
+            with mode():
+                value = g.mlls.ExactMarginalLogLikelihood(peer.likelihood, peer)(peer(X), y) * len(X)
+                value.backward()
+            return (value.item(),)
+        peer = Exact(X, y).eval()
+        with torch.no_grad(), mode():
+            prediction = peer(Z)
+            return prediction.mean, prediction.variance
+
+    return run
+
+
+def values(results):
+    return [arrays.as_numpy(r) if isinstance(r, torch.Tensor) else np.asarray(r) for r in results]
+
+
+def measure(run, tensors, repeats):
+    """Median seconds, peak memory in 10^9 bytes (0 without a GPU) and the results; or why there are none."""
+    on_gpu, times = tensors[0].is_cuda, []
+    try:
+        for _ in range(1 + repeats):
+            gc.collect()
+            if on_gpu:
+                torch.cuda.empty_cache()
+                torch.cuda.reset_peak_memory_stats()
+                torch.cuda.synchronize()
+            start = time.perf_counter()
+            results = run(*tensors)
+            if on_gpu:
+                torch.cuda.synchronize()
+            times.append(time.perf_counter() - start)
+    except RuntimeError as error:  # most often, the memory is too small
+        return str(error).split(".")[0]
+    peak = torch.cuda.max_memory_allocated() / 1e9 if on_gpu else 0.0
+    return statistics.median(times[1:]), peak, values(results)
+
+
+def line(name, measured, flops, first=None, targets=()):
+    """One row of the table; ``first`` is the row that it is compared with."""
+    if isinstance(measured, str):
+        print(f"   {name:22s} {measured}", flush=True)
+        return
+    seconds, gigabytes, results = measured
+    text = f"   {name:22s} {seconds:9.3f} s {flops / seconds / 1e12:7.1f} TFLOP/s {gigabytes:7.1f} GB"
+    if first is not None:
+        off = np.max(np.abs(results[0] - first[2][0])) / np.max(np.abs(first[2][0]))
+        text += f"  {seconds / first[0]:6.2f} x the time; differs by {off:.0e}"
+    for value, limit, unit in targets:
+        if limit is not None:
+            text += f"  target {limit:g} {unit}: {'met' if value <= limit else 'MISSED'}"
+    print(text, flush=True)
+
+
+def compare(title, task, n, options, flops, targets):
+    print(f"\n{title}, D = {n:,}")
+    tensors = data(n, options.queries, options.device)
+    own = measure(task, tensors, options.repeats)
+    limits = [] if isinstance(own, str) else [(own[i], *target) for i, target in enumerate(targets)]
+    line("wienerkernel", own, flops, targets=limits)
+    if isinstance(own, str) or importlib.util.find_spec("gpytorch") is None:
+        return
+    for name, default in (("GPyTorch (Cholesky)", False), ("GPyTorch (default)", True)):
+        if not default or n <= DEFAULT_MODE_UP_TO:
+            line(name, measure(gpytorch_task(task, default), tensors, options.repeats), flops, own)
+
+
+def phases(n, options, inverse):
+    """Where the time goes, measured one after the other."""
+    X, _, Z = data(n, options.queries, options.device)
+    k, seconds = kernel(), {}
+
+    def timed(name, function, *arguments):
+        if X.is_cuda:
+            torch.cuda.synchronize()
+        start = time.perf_counter()
+        result = function(*arguments)
+        if X.is_cuda:
+            torch.cuda.synchronize()
+        seconds[name] = time.perf_counter() - start
+        return result
+
+    matrix = timed("Gram matrix", gram, k, X)
+    matrix.diagonal().add_(NOISE)
+    factor = timed("Cholesky", cholesky, matrix)
+    cross = timed("cross-covariances", k, Z, X)
+    cross = timed("L^-1", solve_lower, factor, cross)
+    timed("L'^-1", solve_lower_transposed, factor, cross)
+    if inverse:
+        sensitivity = timed("inverse", inverse_from_cholesky, factor)
+        timed("pullback", lambda: k.pullback(X, sensitivity, symmetric=True))
+    shown = ", ".join(f"{name} {value:.3f} s" for name, value in seconds.items())
+    print(f"   of which: {shown}; Cholesky at {n**3 / 3e12 / seconds['Cholesky']:.1f} TFLOP/s", flush=True)
+
+
+def check(n, options):
+    """The largest difference from the results of NumPy, relative to the largest value."""
+    tensors = data(n, options.queries, options.device)
+    reference = tuple(a.cpu().numpy() for a in tensors)
+    print(f"\nlargest difference from NumPy, D = {n:,}")
+    for task, names in (
+        (parts, ("mean", "noise part", "model part")),
+        (likelihood, ("log-likelihood", "gradient")),
+    ):
+        for name, one, other in zip(names, values(task(*tensors)), values(task(*reference)), strict=True):
+            off = np.max(np.abs(one - other)) / np.max(np.abs(other))
+            print(f"   {name:22s} {off:.1e}  target 1e-9: {'met' if off <= 1e-9 else 'MISSED'}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--sizes", type=int, nargs="*", default=[10_000, 30_000, 60_000, 100_000])
+    parser.add_argument("--gradient-sizes", type=int, nargs="*", default=[30_000])
+    parser.add_argument("--check", type=int, default=2000, help="rows of the comparison with NumPy")
+    parser.add_argument("--queries", type=int, default=1000)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--block", type=int, default=arrays.TORCH_BLOCK, help="rows of a block")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    options = parser.parse_args()
+    arrays.TORCH_BLOCK = options.block
+    name = torch.cuda.get_device_name(options.device) if options.device.startswith("cuda") else "CPU"
+    print(f"{name}, torch {torch.__version__}, float64, d = {INPUTS}, blocks of {options.block} rows")
+    check(options.check, options)
+    for n in options.sizes:
+        flops = n**3 / 3 + 2 * n**2 * options.queries
+        title = f"fit, mean and all parts at {options.queries} points"
+        targets = ((SECONDS.get(n), "s"), (GIGABYTES.get(n), "GB"))
+        compare(title, parts, n, options, flops, targets)
+        phases(n, options, inverse=False)
+    for n in options.gradient_sizes:
+        compare(
+            "log-likelihood and gradient", likelihood, n, options, n**3, ((GRADIENT_SECONDS.get(n), "s"),)
+        )
+        phases(n, options, inverse=True)
+
+
+if __name__ == "__main__":
+    main()
