@@ -95,6 +95,16 @@ def test_ends_of_the_support():
     assert [float(v) for v in box.cdf([-2.1, -2.0, 1.5, 1.6])] == [0, 0, 1, 1]
 
 
+def test_density_at_the_end_of_the_support_is_its_limit():
+    weights = [1.0, 0.5]
+    assert float(LinearCombination("gamma(0.25)", weights).pdf(0.0)) == np.inf
+    assert float(LinearCombination("expon()", weights).pdf(0.0)) == 0.0
+    assert float(LinearCombination("gamma(0.5)", weights).pdf(0.0)) == pytest.approx(
+        1 / np.sqrt(0.5), rel=1e-8
+    )
+    assert float(LinearCombination("gamma(0.5)", weights, loc=2.0).pdf(1.99)) == 0.0
+
+
 def test_noise_far_from_zero_keeps_its_digits():
     near, far = (LinearCombination(stats.gamma(0.25, loc=loc), [1.0, 0.5, -0.2]) for loc in (0.0, 1e6))
     q = np.array([0.05, 0.5, 0.95])

@@ -140,10 +140,10 @@ def test_laplace_sums_equal_differences_of_exponentials():
     np.testing.assert_allclose(laplace.pdf(y), exponential.pdf(y), rtol=1e-10)
 
 
-@pytest.mark.parametrize("D", [2, 5, 50, 500, 5000])
+@pytest.mark.parametrize("D", [2, 5, 50, 500, 2000])
 def test_equal_gammas_equal_the_closed_form_by_every_method(D):
     exact = stats.gamma(0.25 * D, scale=2.0)
-    q = np.array([1e-12, 1e-6, 0.01, 0.3, 0.5, 0.9, 0.999])
+    q = np.array([1e-12, 0.01, 0.5, 0.9])
     y, z = exact.ppf(q), exact.isf(q)
     methods = ["auto", "fourier"] if D >= 500 else ["auto", "contour"]
     for method in methods:

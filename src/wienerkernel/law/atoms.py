@@ -124,6 +124,16 @@ class AtomSum(ClosedForm):
         return result
 
 
+def _too_many(terms: FloatArray, atoms: tuple[FloatArray, FloatArray]) -> bool:
+    """Whether the first terms show that the atoms multiply without ever meeting."""
+    n = len(atoms[0])
+    if len(terms) * np.log(n) < np.log(float(LEFT) * RIGHT):
+        return False
+    pilot = _Half(RIGHT)
+    grown = [pilot.add(w * atoms[0], atoms[1]) for w in terms[: 2 if n > 30 else 3]]
+    return not all(grown) or len(pilot.values) > 0.9 * n ** len(grown)
+
+
 def atom_sum(rows: Rows) -> tuple[IntArray, AtomSum | None]:
     """The rows of a discrete law that have few enough atoms, and their exact laws."""
     atoms = atoms_of(rows.noise)
@@ -135,6 +145,8 @@ def atom_sum(rows: Rows) -> tuple[IntArray, AtomSum | None]:
         right, left = _Half(min(RIGHT, budget)), _Half(min(LEFT, budget))
         terms = np.repeat(rows.weights[row], rows.counts.astype(int))
         terms = np.sort(terms[terms != 0])  # equal weights side by side share their atoms
+        if _too_many(terms, atoms):
+            continue
         if all(right.add(w * atoms[0], atoms[1]) or left.add(w * atoms[0], atoms[1]) for w in terms):
             chosen.append(row)
             halves.append((left, right))

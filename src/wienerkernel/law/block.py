@@ -19,6 +19,8 @@ __all__ = ["Block"]
 
 TAIL = 1e-5
 """Below this probability, relative accuracy needs the saddle point,"""
+BULK = 1e-9
+"""Smallest probability that is searched without it."""
 POOR = 1e-13
 """and above this error it may help."""
 
@@ -43,37 +45,53 @@ class Block:
         """Values at points (rows, k)."""
         result = Values(*(np.empty(x.shape) for _ in Values._fields))
         for index, inversion in self.parts:
-            values = self._values(inversion, index, x[index], np.arange(len(index)))
+            values = self._values(inversion, index, True, x[index], np.arange(len(index)))
             for out, value in zip(result, values, strict=True):
                 out[index] = value
         return result
 
-    def _values(self, inversion: Inversion, index: IntArray, x: FloatArray, some: IntArray) -> Values:
-        """Values of the rows ``index[some]`` at ``x``, tails and ends of the support included."""
+    def _values(
+        self, inversion: Inversion, index: IntArray, tails: bool, x: FloatArray, some: IntArray
+    ) -> Values:
+        """Values of the rows ``index[some]`` at ``x``, ends of the support and, if asked for, tails included."""
         if isinstance(inversion, ClosedForm):
             return inversion(x, some)
         row = index[some]
         lower, upper = (end[row, None] for end in self.rows.support)
         values = inversion(np.clip(x, lower, upper), some)
         small = (np.minimum(values.cdf, values.sf) < TAIL) | (values.error > POOR)
-        small &= self.tails.covers(x, row)
-        if not inversion.relative and small.any():
+        if tails and not inversion.relative and np.any(small := small & self.tails.covers(x, row)):
             i, k = np.nonzero(small)
             tail = self.tails(x[small], row[i])
             better = tail.error < values.error[small]
             for out, value in zip(values, tail, strict=True):
                 out[i[better], k[better]] = value[better]
         below, above = x <= lower, x >= upper
-        if below.any() or above.any():
-            outside = below | above
-            values = Values(
-                np.where((x < lower) | (x > upper), 0.0, values.pdf),
-                np.where(below, 0.0, np.where(above, 1.0, values.cdf)),
-                np.where(below, 1.0, np.where(above, 0.0, values.sf)),
-                np.where(outside, 0.0, values.error),
-                np.where(outside, 0.0, values.pdf_error),
-            )
-        return values
+        outside = below | above
+        if not outside.any():
+            return values
+        pdf = np.where(outside, 0.0, values.pdf)
+        for at, end, inwards in ((x == lower, lower, 1.0), (x == upper, upper, -1.0)):
+            i = np.flatnonzero(at.any(axis=1))
+            if len(i):
+                pdf[i] = np.where(at[i], self._density_at_end(inversion, end[i], inwards, some[i]), pdf[i])
+        return Values(
+            pdf,
+            np.where(below, 0.0, np.where(above, 1.0, values.cdf)),
+            np.where(below, 1.0, np.where(above, 0.0, values.sf)),
+            np.where(outside, 0.0, values.error),
+            np.where(outside, 0.0, values.pdf_error),
+        )
+
+    def _density_at_end(
+        self, inversion: Inversion, end: FloatArray, inwards: float, some: IntArray
+    ) -> FloatArray:
+        """Limit of the density at an end of the support: 0, inf or between, from two points close by."""
+        near, nearer = inversion(end + inwards * np.array([1e-9, 1e-11]), some).pdf.T
+        with np.errstate(all="ignore"):
+            ratio = nearer / near
+        limit = np.where(ratio > 1.1, np.inf, np.where(ratio > 0.9, nearer, 0.0))
+        return np.asarray(limit[:, None])
 
     def quantile(self, p: FloatArray, upper: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
         """Smallest x with F(x) >= p, or with sf(x) <= p where ``upper``, and the error of the probability there."""
@@ -81,17 +99,29 @@ class Block:
         for index, inversion in self.parts:
             if isinstance(inversion, ClosedForm):
                 x[index] = inversion.quantile(p[index], upper[index], np.arange(len(index)))
-                continue
-            lower, higher = (end[index, None] for end in self.rows.support)
-            # the ends of the support, p = 0, need no search
-            level = np.where(p[index] > 0, p[index], 0.5)
-            start = wilson_hilferty(level, upper[index], self.skewness[index, None])
-            x[index], error[index] = solve(
-                partial(self._values, inversion, index),
-                level,
-                upper[index],
-                start + self.rows.mean[index, None],
-                (lower, higher),
+            else:
+                # the ends of the support, p = 0, need no search
+                level = np.where(p[index] > 0, p[index], 0.5)
+                found, error[index] = self._search(inversion, index, level, upper[index])
+                lower, higher = (end[index, None] for end in self.rows.support)
+                x[index] = np.where(p[index] > 0, found, np.where(upper[index], higher, lower))
+        return x, error
+
+    def _search(
+        self, inversion: Inversion, index: IntArray, p: FloatArray, upper: NDArray[np.bool_]
+    ) -> tuple[FloatArray, FloatArray]:
+        lower, higher = (end[index, None] for end in self.rows.support)
+        start = self.rows.mean[index, None] + wilson_hilferty(p, upper, self.skewness[index, None])
+        # First without the tails, which cost more, then with them where they matter.
+        bulk = p if inversion.relative else np.maximum(p, BULK)
+        x, error = solve(partial(self._values, inversion, index, False), bulk, upper, start, (lower, higher))
+        again = np.flatnonzero(np.any((p < 2 * TAIL) | (error > POOR), axis=1))
+        if len(again) and not inversion.relative:
+
+            def with_tails(at: FloatArray, some: IntArray) -> Values:
+                return self._values(inversion, index, True, at, again[some])
+
+            x[again], error[again] = solve(
+                with_tails, p[again], upper[again], x[again], (lower[again], higher[again])
             )
-            x[index] = np.where(p[index] > 0, x[index], np.where(upper[index], higher, lower))
         return x, error

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._typing import FloatArray, IntArray
 from .ray import RaySum, Values
-from .rows import Rows
+from .rows import COARSE, Rows
 
 __all__ = ["Contour", "growth_on_ray", "step_for"]
 
@@ -27,10 +27,10 @@ def step_for(theta: float) -> float:
 
 def growth_on_ray(rows: Rows, theta: float) -> FloatArray:
     """Largest log|phi| on the rays to both sides, shape (rows,): the digits that cancel there."""
-    r = np.exp(np.arange(-3.0, 12.0, 0.25))
+    r = np.exp(np.arange(-3.0, 12.0, 0.5))
     growth = np.zeros(len(rows))
     for sign in _sides(rows):
-        growth = np.fmax(growth, np.nanmax(rows.logcf_on_ray(r, sign * theta).real, axis=1))
+        growth = np.fmax(growth, np.nanmax(rows.logcf_on_ray(r, sign * theta, COARSE).real, axis=1))
     return growth
 
 
@@ -74,8 +74,11 @@ class Contour:
         # Far out the integrand lives at r = 1/|x|: there the nodes start lower.
         decade = np.maximum(0, np.ceil(np.log10(np.maximum(np.abs(x), 1.0)) - 1.3)).astype(int)
         result = Values(*(np.empty(x.shape) for _ in Values._fields))
-        for key in {(float(s), int(d)) for s, d in zip(sign.ravel(), decade.ravel(), strict=True)}:
-            chosen = (sign == key[0]) & (decade == key[1])
+        # one number for both: the decade from 1 on, with the sign of x
+        keys = sign * (decade + 1)
+        for number in np.unique(keys):
+            key = float(np.sign(number)), int(abs(number)) - 1
+            chosen = keys == number
             some = np.flatnonzero(chosen.any(axis=1))
             values = self._ray(*key)(np.where(chosen, x, key[0] * 10.0 ** key[1])[some], index[some])
             for out, value in zip(result, values, strict=True):

@@ -13,7 +13,7 @@ import numpy as np
 from .._typing import FloatArray, IntArray
 from ..noise import Noise
 from .ray import RaySum, Values
-from .rows import Rows
+from .rows import COARSE, Rows
 
 __all__ = ["TRUNCATION", "Fourier", "decay_point", "revival", "window"]
 
@@ -23,7 +23,7 @@ DECAY = 33.5
 """and terms below e^-33.5 = 3e-15."""
 TRUNCATION = 2 * float(np.exp(-EXPONENT))
 DECAY_LIMIT = 1e17
-MAX_NODES = 2**20
+MAX_NODES = 2**17
 MAX_SIZE = 2**21
 """Nodes times rows that are kept between calls."""
 
@@ -37,7 +37,7 @@ def _subgamma(noise: Noise) -> tuple[float, float]:
     mean, var = noise.mean(), noise.var()
     scales = []
     for sign, end in zip((-1.0, 1.0), noise.strip(), strict=True):
-        limit = min(abs(end), 1e3 / np.sqrt(var))
+        limit = min(abs(end), 40 / np.sqrt(var))  # far beyond what tails of 1e-16 ask for
         scale = np.inf
         if limit > 0:
             rate = limit * np.geomspace(1e-5, 1 - 1e-9, 400)
@@ -83,12 +83,12 @@ def decay_point(rows: Rows) -> FloatArray:
     low, width = np.log(4.0), 2.0
     while len(open_rows) and low < np.log(DECAY_LIMIT):
         r = np.exp(np.arange(low, low + 2 * width, 0.1))
-        level = np.nan_to_num(rows.take(open_rows).logcf_on_ray(r, 0.0).real, nan=0.0, neginf=-745.0)
+        level = np.nan_to_num(rows.take(open_rows).logcf_on_ray(r, 0.0, COARSE).real, nan=0.0, neginf=-745.0)
         above = level > -DECAY
         last = above.shape[1] - 1 - np.argmax(above[:, ::-1], axis=1)
         last = np.where(above.any(axis=1), last, -1)
-        done = r[np.minimum(last + 1, len(r) - 1)] < np.exp(low + width)
-        result[open_rows[done]] = r[last[done] + 1]
+        done = r[np.minimum(last + 2, len(r) - 1)] < np.exp(low + width)
+        result[open_rows[done]] = r[last[done] + 2]  # one more than enough: |phi| may oscillate
         open_rows = open_rows[~done]
         low += width
     return result
@@ -96,7 +96,7 @@ def decay_point(rows: Rows) -> FloatArray:
 
 def revival(rows: Rows, decay: FloatArray) -> FloatArray:
     """Largest |phi| found far beyond its first decay, shape (rows,): a discrete law may come back."""
-    fraction = np.random.default_rng(0).uniform(1.0, 40.0, 400)
+    fraction = np.random.default_rng(0).uniform(1.0, 20.0, 200)
     level = rows.logcf(decay[:, None] * fraction.astype(complex)).real
     return np.asarray(np.exp(np.max(np.nan_to_num(level, nan=0.0), axis=1)))
 

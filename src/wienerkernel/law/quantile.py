@@ -76,7 +76,8 @@ def solve(
 
     with np.errstate(invalid="ignore"):
         reach = np.where(np.isfinite(other - anchor), np.abs(other - anchor), np.inf)
-    inside = np.where(log_scale, np.maximum(sign * (start - anchor), p * np.minimum(1.0, reach)), 0.0)
+    inside = sign * (start - anchor)
+    inside = np.where(inside > 0, inside, p * np.minimum(1.0, reach))
     inside = np.where(inside < reach, inside, 0.5 * reach)
     xi = np.where(log_scale, np.log(np.maximum(inside, 1e-300)), sign * start)
     low = np.where(log_scale, -745.0, -np.inf)

@@ -9,10 +9,15 @@ import numpy as np
 
 from .._typing import ComplexArray, FloatArray, IntArray
 from ..noise import Noise, Residuals, ScipyNoise
-from .spread import POINTS, STEP, ray_table, spread
+from .band import band_table
+from .spread import POINTS, STEPS, ray_table, spread
 
-__all__ = ["Rows", "split_origin"]
+__all__ = ["COARSE", "Rows", "split_origin"]
 
+MANY = 2**12
+"""Arguments of phi for which a table pays."""
+COARSE = 1e-3
+"""Tolerance of what only chooses a method."""
 CHUNK = 2**19
 """Complex numbers held at once in a sum over weights."""
 
@@ -26,10 +31,12 @@ def split_origin(noise: Noise) -> tuple[Noise, float]:
         centre = noise.mean()
         return Residuals(noise.values - centre, noise.weights), centre
     if isinstance(noise, ScipyNoise):
-        if noise.loc == 0.0:
+        ends = [end for end in noise.support() if np.isfinite(end)]
+        origin = ends[0] if len(ends) == 1 else noise.loc
+        if origin == 0.0:
             return noise, 0.0
         scale = {} if noise.discrete else {"scale": noise.scale}
-        return ScipyNoise(noise.frozen.dist(*noise.shapes, **scale)), noise.loc
+        return ScipyNoise(noise.frozen.dist(*noise.shapes, loc=noise.loc - origin, **scale)), origin
     return noise, 0.0
 
 
@@ -52,13 +59,18 @@ class Rows:
         self.weights = weights
         self.counts = counts
         self.normal_var = normal_var
+        self._cache: dict[float, tuple[int, FloatArray]] = {}
 
     def __len__(self) -> int:
         return len(self.weights)
 
     def take(self, index: IntArray) -> Rows:
         """The rows with these indices."""
-        return Rows(self.noise, self.weights[index], self.counts, self.normal_var[index])
+        if len(index) == len(self) and np.array_equal(index, np.arange(len(self))):
+            return self
+        rows = Rows(self.noise, self.weights[index], self.counts, self.normal_var[index])
+        rows._cache = {step: (first, table[:, index]) for step, (first, table) in self._cache.items()}
+        return rows
 
     @cached_property
     def mean(self) -> FloatArray:
@@ -105,9 +117,13 @@ class Rows:
     @cached_property
     def _cells(self) -> float:
         magnitude = np.abs(self.weights[self.weights != 0])
-        return float(np.log(magnitude.max() / magnitude.min()) / STEP + 2 * POINTS) if magnitude.size else 0.0
+        return (
+            float(np.log(magnitude.max() / magnitude.min()) / STEPS[0] + 2 * POINTS)
+            if magnitude.size
+            else 0.0
+        )
 
-    def logcf_on_ray(self, r: FloatArray, theta: float) -> ComplexArray:
+    def logcf_on_ray(self, r: FloatArray, theta: float, tolerance: float = 1e-13) -> ComplexArray:
         """Log characteristic function at t = r e^{-i theta}.
 
         Parameters
@@ -115,6 +131,8 @@ class Rows:
         r : ndarray of shape (K,)
         theta : float
             Turns clockwise; negative turns counter-clockwise.
+        tolerance : float
+            Error that is allowed a weight.
 
         Returns
         -------
@@ -123,8 +141,8 @@ class Rows:
         t = r * np.exp(-1j * theta)
         result = -0.5 * self.normal_var[:, None] * t**2
         # The table pays when each of its cells serves several weights.
-        if self.weights.size * len(r) > CHUNK // 2 and self.weights.size > 2 * self._cells:
-            return np.asarray(result + self._spread(r, theta))
+        if self.weights.size * len(r) > CHUNK // 8 and self.weights.size > 2 * self._cells:
+            return np.asarray(result + self._spread(r, theta, tolerance))
         return np.asarray(result + self._direct(np.broadcast_to(t, (len(self), len(r)))))
 
     def logcf(self, t: ComplexArray) -> ComplexArray:
@@ -141,38 +159,62 @@ class Rows:
         step = max(1, CHUNK // max(1, n * t.shape[1]))
         for start in range(0, width, step):
             part = slice(start, start + step)
-            with np.errstate(all="ignore"):
-                terms = self.noise.logcf(self.weights[:, part, None] * t[:, None, :])
+            terms = self._log_terms(self.weights[:, part, None] * t[:, None, :])
             result += np.einsum("rdk,d->rk", terms, self.counts[part])
         return result
 
-    def _spread(self, r: FloatArray, theta: float) -> ComplexArray:
+    def _log_terms(self, t: ComplexArray) -> ComplexArray:
+        """Log phi of the noise, from a table where each value costs a sum over many atoms."""
+        if isinstance(self.noise, Residuals) and t.size > MANY and not np.any(t.imag):
+            table = band_table(self.noise)
+            if table.covers(float(np.max(np.abs(t)))):
+                return table.logcf(t.real)
+        with np.errstate(all="ignore"):
+            return self.noise.logcf(t)
+
+    def _histograms(self, step: float) -> tuple[int, FloatArray]:
+        """First cell and (2, rows, cells) histograms of log|w| for positive and negative weights, made once."""
+        if step not in self._cache:
+            row, column = np.nonzero(self.weights)
+            weight = self.weights[row, column]
+            position = np.log(np.abs(weight)) / step
+            first = int(np.floor(position.min())) - POINTS
+            cells = int(np.ceil(position.max())) + POINTS - first + 1
+            histograms = np.zeros((2, len(self), cells))
+            for histogram, chosen in zip(histograms, (weight > 0, weight < 0), strict=True):
+                mass = self.counts[column[chosen]]
+                histogram += spread(position[chosen] - first, mass, row[chosen], histogram.shape)
+            self._cache[step] = first, histograms
+        return self._cache[step]
+
+    def _spread(self, r: FloatArray, theta: float, tolerance: float) -> ComplexArray:
         log_r = np.log(r)
-        row, column = np.nonzero(self.weights)
-        weight = self.weights[row, column]
-        log_w = np.log(np.abs(weight))
-        first, last = int(np.floor(log_w.min() / STEP)) - POINTS, int(np.ceil(log_w.max() / STEP)) + POINTS
-        table = ray_table(self.noise, theta)
-        table.cover(first * STEP + log_r.min(), last * STEP + log_r.max())
-        smooth = log_w + log_r.max() < table.smooth_until
-        cells = last - first + 1
-        histograms = np.zeros((2, len(self), cells))
-        for histogram, sign in zip(histograms, (1.0, -1.0), strict=True):
-            chosen = smooth & (sign * weight > 0)
-            if chosen.any():
-                position = log_w[chosen] / STEP - first
-                histogram += spread(position, self.counts[column[chosen]], row[chosen], histogram.shape)
+        table = ray_table(self.noise, theta, tolerance)
+        first, histograms = self._histograms(table.step)
+        cells = histograms.shape[2]
+        table.cover(first * table.step + log_r.min(), (first + cells) * table.step + log_r.max())
+        rough = np.exp(table.smooth_until - log_r.max())
+        if np.any(np.maximum(*self.largest) >= rough):
+            # beyond a zero of phi there is no interpolation: the few largest weights go one by one
+            small = Rows(
+                self.noise,
+                np.where(np.abs(self.weights) < rough, self.weights, 0.0),
+                self.counts,
+                0.0 * self.normal_var,
+            )
+            result = small.logcf_on_ray(r, theta, tolerance)
+            row, column = np.nonzero(np.abs(self.weights) >= rough)
+            t = r * np.exp(-1j * theta)
+            for some in _chunks(np.arange(len(row)), max(1, CHUNK // len(r))):
+                terms = self._log_terms(self.weights[row[some], column[some], None] * t)
+                np.add.at(result, row[some], terms * self.counts[column[some], None])
+            return result
         result = np.empty((len(self), len(r)), dtype=complex)
         for start in range(0, len(r), step := max(1, 2 * CHUNK // cells)):
             part = slice(start, start + step)
             plus, minus = table.matrix(first, cells, log_r[part])
             result.real[:, part] = histograms[0] @ plus[0].T + histograms[1] @ minus[0].T
             result.imag[:, part] = histograms[0] @ plus[1].T + histograms[1] @ minus[1].T
-        t = r * np.exp(-1j * theta)
-        for some in _chunks(np.flatnonzero(~smooth), max(1, CHUNK // len(r))):
-            with np.errstate(all="ignore"):
-                terms = self.noise.logcf(weight[some, None] * t) * self.counts[column[some], None]
-            np.add.at(result, row[some], terms)
         return result
 
 

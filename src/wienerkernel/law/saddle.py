@@ -20,8 +20,8 @@ CHUNK = 2**19
 NODES = 56
 EXPONENT = 40.0
 TINY = float(np.finfo(float).tiny)
-UNDERFLOW = -720.0
-MOST_NODES = 2**14
+UNDERFLOW, OVERFLOW = -720.0, 300.0
+MOST_NODES = 2**12
 GOOD = 1e-10
 """Relative error of a tail that calls for no second method."""
 
@@ -110,7 +110,11 @@ def _line(rows: Rows, x: FloatArray, c: FloatArray, curvature: FloatArray) -> Va
 def _integrate(rows: Rows, x: FloatArray, c: FloatArray, z: ComplexArray, dz: ComplexArray) -> Values:
     """Sum over the upper half of a contour that is symmetric about the real axis."""
     exponent = rows.logcf(-1j * z) - z * x[:, None]
-    terms = np.where(np.isfinite(exponent), np.exp(exponent), 0.0) * dz / np.pi
+    # what overflows has an infinite error; what is no number lies where phi is as good as 0
+    exponent = np.where(
+        np.isfinite(exponent), np.minimum(exponent.real, OVERFLOW) + 1j * exponent.imag, -np.inf
+    )
+    terms = np.exp(exponent) * dz / np.pi
     over_z = terms / z
     pdf, tail = terms.imag.sum(axis=1), np.sign(c) * over_z.imag.sum(axis=1)
     # Every second node alone has the error d, which halving the step squares.
@@ -145,13 +149,17 @@ def saddle_point(rows: Rows, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         step = 1e-5 * room
         return rows.logcf((step - 1j * c)[:, None])[:, 0].imag / step
 
-    low, high = np.full(len(x), np.log(1e-4)), np.full(len(x), np.log(1e280))
-    high = np.where(np.isfinite(end), np.log(1e12), high)
+    low, high = np.full(len(x), np.log(1e-4)), np.zeros(len(x))
+    top = np.where(np.isfinite(end), np.log(1e12), np.log(1e280))
     with np.errstate(all="ignore"):
-        for _ in range(22):
+        for _ in range(9):  # outwards no farther than needed: far out, log phi may cost or overflow
+            below = (sign * (slope(at(high)) - x) < 0) & (high < top)
+            if not below.any():
+                break
+            low, high = np.where(below, high, low), np.where(below, np.minimum(2 * high + 2, top), high)
+        for _ in range(18):
             middle = 0.5 * (low + high)
-            excess = sign * (slope(at(middle)) - x)
-            below = excess < 0  # NaN counts as too far
+            below = sign * (slope(at(middle)) - x) < 0  # NaN counts as too far
             low, high = np.where(below, middle, low), np.where(below, high, middle)
         left, right = at(low - 1e-3), at(low + 1e-3)
         curvature = (slope(right) - slope(left)) / (right - left)

@@ -14,14 +14,15 @@ import numpy as np
 from .._typing import ComplexArray, FloatArray, IntArray
 from ..noise import Noise
 
-__all__ = ["RayTable", "ray_table", "spread"]
+__all__ = ["POINTS", "STEPS", "RayTable", "ray_table", "spread", "stencil"]
 
-POINTS = 12
-STEP = 1 / 40
+POINTS = 16
+STEPS = (1 / 20, 1 / 40, 1 / 80)
+"""Steps of log r that a table may have; the nearer the singularities of log phi, the finer."""
 _BARYCENTRIC = np.array([(-1.0) ** p * comb(POINTS - 1, p) for p in range(POINTS)])
 
 
-def _stencil(position: FloatArray) -> tuple[IntArray, FloatArray]:
+def stencil(position: FloatArray) -> tuple[IntArray, FloatArray]:
     """First grid point and the weights (POINTS, ...) of local Lagrange interpolation at ``position``."""
     first = np.floor(position).astype(np.intp) - (POINTS // 2 - 1)
     offset = position - first
@@ -57,7 +58,7 @@ def spread(position: FloatArray, mass: FloatArray, rows: IntArray, shape: tuple[
     >>> round(float(h.sum()), 12), round(float(h[0] @ np.arange(16.0) ** 3), 9) == 2 * 7.25**3
     (2.0, True)
     """
-    first, weights = _stencil(position)
+    first, weights = stencil(position)
     first += rows * shape[1]
     histogram = np.zeros(shape[0] * shape[1])
     for p in range(POINTS):
@@ -72,14 +73,21 @@ class RayTable:
     ----------
     noise : Noise
     theta : float
+    tolerance : float
+        Error of phi that interpolation may make; beyond ``smooth_until`` = log r it makes a larger one.
     """
 
-    def __init__(self, noise: Noise, theta: float) -> None:
-        self.noise = noise
+    def __init__(self, noise: Noise, theta: float, tolerance: float) -> None:
+        self.noise, self.tolerance = noise, tolerance
         self.direction = np.exp(-1j * theta)
-        self.start = 0
-        self.values: ComplexArray = np.empty((2, 0), dtype=complex)
-        self.smooth_until = np.inf
+        unit = -np.log(noise.std())
+        for self.step in STEPS:
+            self.start = self.stop = 0
+            self.values: ComplexArray = np.empty((2, 0), dtype=complex)
+            self.smooth_until = np.inf
+            self.cover(unit - 2, unit + 0.5)
+            if np.isinf(self.smooth_until):
+                break
 
     def _evaluate(self, log_r: FloatArray) -> ComplexArray:
         t = np.exp(log_r) * self.direction
@@ -88,28 +96,33 @@ class RayTable:
 
     def cover(self, low: float, high: float) -> None:
         """Make the table reach from log r = ``low`` to ``high``."""
-        first, last = int(np.floor(low / STEP)) - POINTS, int(np.ceil(high / STEP)) + POINTS
-        if self.values.shape[1]:
-            end = self.start + self.values.shape[1] - 1
-            if self.start <= first and last <= end:
-                return
-            first, last = min(first, self.start), max(last, end)
-        self.start = first
-        grid = np.arange(first, last + 1) * STEP
-        values = self._evaluate(grid)
-        values.imag = np.unwrap(values.imag, axis=1)
-        self.values = values
-        self.smooth_until = np.inf
+        first, stop = int(np.floor(low / self.step)) - POINTS, int(np.ceil(high / self.step)) + POINTS + 1
+        if not self.values.size:
+            self.start = self.stop = first
+        first, stop = min(first, self.start), max(stop, self.stop)
+        if first == self.start and stop == self.stop:
+            return
+        new = [np.arange(first, self.start), np.arange(self.stop, stop)]
+        self.values = np.concatenate(
+            [self._evaluate(new[0] * self.step), self.values, self._evaluate(new[1] * self.step)], axis=1
+        )
+        self.values.imag = np.unwrap(self.values.imag, axis=1)
+        self.start, self.stop = first, stop
         # Zeros of phi and noise in its tail spoil interpolation; what lies beyond is summed term by term.
-        probe = grid[POINTS : -POINTS - 1 : 5] + STEP / 2
-        with np.errstate(invalid="ignore"):
-            error = np.abs(1 - np.exp(self(probe) - self._evaluate(probe)))
-            rough = ~np.all(error < 1e-12 * np.maximum(1, np.abs(self(probe))), axis=0)
-        if rough.any():
-            self.smooth_until = float(probe[np.argmax(rough)]) - POINTS * STEP
+        for part in new:
+            inside = part[(part >= first + POINTS) & (part < stop - POINTS)]
+            probe = (inside[::5] + 0.5) * self.step
+            truth, guess = self._evaluate(probe), self(probe)
+            with np.errstate(all="ignore"):
+                error = np.abs(np.exp(truth) - np.exp(guess)) / np.maximum(1, np.abs(np.exp(truth)))
+                rough = ~np.all(error < self.tolerance * np.maximum(1, np.abs(truth)), axis=0)
+            if rough.any():
+                self.smooth_until = min(
+                    self.smooth_until, float(probe[np.argmax(rough)]) - POINTS * self.step
+                )
 
     def matrix(self, first_cell: int, cells: int, log_r: FloatArray) -> FloatArray:
-        """Table for all weights e^{(first_cell + i) STEP} and nodes r.
+        """Table for all weights e^{(first_cell + i) step} and nodes r.
 
         Parameters
         ----------
@@ -121,7 +134,7 @@ class RayTable:
         ndarray of shape (2, 2, K, cells)
             For positive and negative weights, real and imaginary part.
         """
-        first, weights = _stencil(log_r / STEP + first_cell - self.start)
+        first, weights = stencil(log_r / self.step + first_cell - self.start)
         parts = np.stack([self.values.real, self.values.imag], axis=1)
         windows = np.lib.stride_tricks.sliding_window_view(parts, POINTS, axis=2)
         result = np.empty((2, 2, len(log_r), cells))
@@ -131,7 +144,7 @@ class RayTable:
 
     def __call__(self, log_r: FloatArray) -> ComplexArray:
         """Interpolated log phi(r e^{-i theta}) and log phi(-r e^{-i theta}), shape (2, ...)."""
-        first, weights = _stencil(log_r / STEP - self.start)
+        first, weights = stencil(log_r / self.step - self.start)
         result = np.zeros((2, *log_r.shape), dtype=complex)
         for p in range(POINTS):
             result += weights[p] * self.values[:, first + p]
@@ -139,6 +152,6 @@ class RayTable:
 
 
 @lru_cache(maxsize=32)
-def ray_table(noise: Noise, theta: float) -> RayTable:
+def ray_table(noise: Noise, theta: float, tolerance: float) -> RayTable:
     """The table of a law along a ray, built once."""
-    return RayTable(noise, theta)
+    return RayTable(noise, theta, tolerance)
