@@ -34,6 +34,8 @@ class PredictiveDistribution:
     posterior : Posterior
     X : ndarray of shape (m, d)
     of : {"estimate", "function", "observation"}
+    verbose : bool
+        Tell on standard error how far long computations are.
 
     Attributes
     ----------
@@ -53,7 +55,7 @@ class PredictiveDistribution:
     [-3.991, -3.7]
     """
 
-    def __init__(self, posterior: Posterior, X: FloatArray, of: str) -> None:
+    def __init__(self, posterior: Posterior, X: FloatArray, of: str, verbose: bool = False) -> None:
         if of not in OF:
             msg = f"of must be one of {', '.join(map(repr, OF))}, got {of!r}"
             raise ValueError(msg)
@@ -71,7 +73,9 @@ class PredictiveDistribution:
         if of == "observation":
             weights = np.column_stack([weights, np.ones(X.shape[0])])
             counts = np.append(counts, 1)
-        self.law = LinearCombination(noise, weights, counts=counts, loc=loc, normal_std=np.sqrt(model))
+        self.law = LinearCombination(
+            noise, weights, counts=counts, loc=loc, normal_std=np.sqrt(model), verbose=verbose
+        )
 
     @property
     def shape(self) -> tuple[int, ...]:

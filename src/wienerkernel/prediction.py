@@ -139,9 +139,11 @@ class Posterior:
         model, gain = variance_gradients(self.smoother, X)
         return PredictionGradient(mean[:, 0] if self.flat else mean, self.noise.var() * gain, model)
 
-    def distribution(self, X: FloatArray, of: str = "estimate") -> PredictiveDistribution:
+    def distribution(
+        self, X: FloatArray, of: str = "estimate", verbose: bool = False
+    ) -> PredictiveDistribution:
         """The random variable ``of`` at the rows of X."""
-        return PredictiveDistribution(self, X, of)
+        return PredictiveDistribution(self, X, of, verbose)
 
     def leave_one_out(self) -> LeaveOneOut:
         """What the model without sample i says about sample i."""

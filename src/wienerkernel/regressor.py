@@ -258,7 +258,9 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         query = self._query(X)
         return self.posterior_.uncertainty(query)
 
-    def predict_distribution(self, X: ArrayLike, of: str = "estimate") -> PredictiveDistribution:
+    def predict_distribution(
+        self, X: ArrayLike, of: str = "estimate", verbose: bool = False
+    ) -> PredictiveDistribution:
         """Give the prediction at the rows of X as a random variable.
 
         Parameters
@@ -267,15 +269,19 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         of : {"estimate", "function", "observation"}, default="estimate"
             The estimate (its variance is the noise part), the value f(x) (noise and model part) or a new
             observation (all three).
+        verbose : bool, default=False
+            Tell on standard error how far a computation is that takes more than a few seconds.
 
         Returns
         -------
         PredictiveDistribution
         """
         query = self._query(X)
-        return self.posterior_.distribution(query, of)
+        return self.posterior_.distribution(query, of, verbose)
 
-    def predict_quantiles(self, X: ArrayLike, quantiles: ArrayLike, of: str = "observation") -> FloatArray:
+    def predict_quantiles(
+        self, X: ArrayLike, quantiles: ArrayLike, of: str = "observation", verbose: bool = False
+    ) -> FloatArray:
         """Quantiles of the prediction.
 
         Parameters
@@ -284,6 +290,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         quantiles : array-like of shape (k,)
             Levels between 0 and 1.
         of : {"estimate", "function", "observation"}, default="observation"
+        verbose : bool, default=False
 
         Returns
         -------
@@ -293,11 +300,13 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         if levels.ndim != 1 or not np.all((levels >= 0) & (levels <= 1)):
             msg = f"quantiles must be a one-dimensional sequence of levels between 0 and 1, got {quantiles!r}"
             raise ValueError(msg)
-        distribution = self.predict_distribution(X, of)
+        distribution = self.predict_distribution(X, of, verbose)
         curves = distribution.ppf(levels.reshape(-1, *[1] * len(distribution.shape)))
         return np.moveaxis(curves, 0, -1)
 
-    def predict_interval(self, X: ArrayLike, coverage: float = 0.9, of: str = "observation") -> FloatArray:
+    def predict_interval(
+        self, X: ArrayLike, coverage: float = 0.9, of: str = "observation", verbose: bool = False
+    ) -> FloatArray:
         """Equal-tailed interval of the prediction.
 
         Parameters
@@ -305,6 +314,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         X : array-like of shape (m, d)
         coverage : float, default=0.9
         of : {"estimate", "function", "observation"}, default="observation"
+        verbose : bool, default=False
 
         Returns
         -------
@@ -314,7 +324,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         if not 0 < coverage < 1:
             msg = f"coverage must lie strictly between 0 and 1, got {coverage!r}"
             raise ValueError(msg)
-        return self.predict_quantiles(X, [(1 - coverage) / 2, (1 + coverage) / 2], of)
+        return self.predict_quantiles(X, [(1 - coverage) / 2, (1 + coverage) / 2], of, verbose)
 
     def sample_y(
         self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = 0, of: str = "function"

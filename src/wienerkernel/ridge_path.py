@@ -197,7 +197,7 @@ class RidgePath:
     def _shrunk_coordinates(self) -> FloatArray:
         """E'N^1/2 ybar / (lambda + rho^2), (U, r n_y)."""
         shrunk = self._inverses[:, :, None] * self._coordinates[:, None, :]
-        return shrunk.reshape(len(shrunk), -1)
+        return np.asarray(shrunk.reshape(len(shrunk), -1))
 
     def _chunks(self, n_rows: int, width: int) -> Iterator[slice]:
         step = max(1, CHUNK // max(width, self.samples.n_places))

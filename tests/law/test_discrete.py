@@ -46,6 +46,13 @@ def test_many_equal_signs_follow_the_binomial_law():
     np.testing.assert_allclose(Y.ppf([0.1, 0.5]), 2 * stats.binom(n, 0.5).ppf([0.1, 0.5]) - n, atol=1e-9)
 
 
+def test_sums_of_poisson_variables_are_poisson():
+    Y, exact = LinearCombination(stats.poisson(3.0), np.ones(20)), stats.poisson(60.0)
+    q = np.array([1e-6, 0.05, 0.5, 0.95])
+    np.testing.assert_allclose(Y.ppf(q), exact.ppf(q), atol=1e-9)
+    np.testing.assert_allclose(Y.cdf([40, 60, 90]), exact.cdf([40, 60, 90]), rtol=1e-10)
+
+
 def test_negative_weights_of_one_discrete_variable_keep_the_atoms():
     Y = LinearCombination(stats.poisson(2.0), [-1.0])
     k = np.arange(5)

@@ -169,3 +169,12 @@ def test_levels_outside_the_unit_interval_are_refused():
         Y.ppf(1.2)
     with pytest.raises(ValueError, match="confidence must lie between 0 and 1"):
         Y.interval(-0.1)
+
+
+def test_progress_is_told_only_to_those_who_ask(monkeypatch, capsys):
+    monkeypatch.setattr("wienerkernel.law.progress.PATIENCE", -1.0)
+    weights = np.random.default_rng(0).normal(size=(5, 3))
+    LinearCombination("gamma(2)", weights).ppf(0.5)
+    assert capsys.readouterr().err == ""
+    LinearCombination("gamma(2)", weights, verbose=True).ppf(0.5)
+    assert "5 of 5 rows" in capsys.readouterr().err

@@ -60,6 +60,7 @@ class Expansion(Pushforward):
         self.truncation_error = float(truncation_error)
         self.discrete = self.germ.discrete
         self.gaussian = self.germ.gaussian and self._degree == 1
+        self.costly = self.germ.costly or self._degree > 1
 
     @property
     def germ(self) -> Noise:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._typing import ComplexArray, FloatArray, RandomState
-from ..noise import Noise, Residuals
+from ..noise import Noise
 from ..noise.base import cumulants_from_moments
-from .discretize import discretize
+from ..noise.quadrature import POINTS, Characteristic, panelled
 from .polynomials import OrthogonalBasis, exact_rule, max_degree
 
 __all__ = ["Affine", "PolynomialLaw"]
+
+GRADES = 110
+"""Halvings of a panel towards a turning point: what is left out has a mass of 1e-33."""
 
 
 def _increasing_root(
@@ -41,6 +45,32 @@ def _increasing_root(
         if not active.any():
             break
     return x
+
+
+@lru_cache(maxsize=64)  # here and not in the law, which is to stay picklable
+def _characteristic(law: PolynomialLaw) -> Characteristic:
+    return panelled(*law.panels(), law)
+
+
+def _inverse(q: FloatArray, u: FloatArray, near: FloatArray, far: FloatArray) -> FloatArray:
+    """delta between near and far with q(delta) = u, by bisection and Newton's method; q is monotone there."""
+    slope = np.polynomial.polynomial.polyder(q)
+    up = np.polynomial.polynomial.polyval(far, q) > np.polynomial.polynomial.polyval(near, q)
+    lo, hi = np.broadcast_to(near, u.shape), np.broadcast_to(far, u.shape)
+    delta = (lo + hi) / 2
+    for step in range(60):
+        value = np.polynomial.polynomial.polyval(delta, q) - u
+        beyond = (value > 0) == up
+        lo, hi = np.where(beyond, lo, delta), np.where(beyond, delta, hi)
+        with np.errstate(all="ignore"):
+            newton = delta - value / np.polynomial.polynomial.polyval(delta, slope)
+        inside = (np.minimum(lo, hi) <= newton) & (newton <= np.maximum(lo, hi)) & (step % 6 < 5)
+        moved = np.where(inside, newton, (lo + hi) / 2)
+        settled = np.abs(moved - delta) <= 1e-15 * np.abs(delta)
+        delta = moved
+        if settled.all():
+            break
+    return delta
 
 
 class Affine(Noise):
@@ -187,24 +217,84 @@ class PolynomialLaw(Noise):
         central = [weights @ centred**r if r <= known else np.nan for r in range(2, order + 1)]
         return cumulants_from_moments(float(self.c[0]), central)
 
+    def panels(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The density as Legendre series on panels: middles, half widths and coefficients.
+
+        Each interval on which p is monotone is cut in two, and each half is seen from its end e: there y - p(e) is a
+        polynomial in xi - e with exact leading terms, so that the pole of the density at a turning value keeps its
+        digits. Panels shrink geometrically towards it.
+        """
+        parts = []
+        for left, right in zip(self.left, self.right, strict=True):
+            below, above = self.germ.cdf(np.array([left, right]))
+            centre = float(self.germ.ppf((below + above) / 2))
+            centre = min(max(centre, np.nextafter(left, right)), np.nextafter(right, left))
+            for end, other in ((left, centre), (right, centre)):
+                if np.isfinite(end):
+                    reach = other - end
+                    edges = np.append(0.0, reach * 2.0 ** -np.arange(GRADES, -1.0, -1.0))
+                    parts.append(self._half_panels(end, edges))
+                else:
+                    levels = 10.0 ** -np.arange(0.5, 40.0, 0.5)
+                    levels = levels[levels < (self.germ.sf(centre) if end > 0 else self.germ.cdf(centre))]
+                    tail = self.germ.isf(levels) if end > 0 else self.germ.ppf(levels)
+                    tail = tail[np.isfinite(tail)]
+                    parts.append(self._half_panels(centre, np.append(0.0, tail - centre)))
+        middle, half, series = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return middle, half, series
+
+    def _half_panels(self, end: float, edges: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Panels between the points end + edges, with y - p(end) as the coordinate; edges run away from 0."""
+        q = self._shifted(end)
+        x, w = np.polynomial.legendre.leggauss(POINTS)
+        to_series = np.polynomial.legendre.legvander(x, POINTS - 1) * w[:, None] * (np.arange(POINTS) + 0.5)
+        near, far = edges[:-1], edges[1:]
+        done: list[tuple[FloatArray, FloatArray, FloatArray]] = []
+        for bisections in range(65):
+            u_near, u_far = (
+                np.polynomial.polynomial.polyval(near, q),
+                np.polynomial.polynomial.polyval(far, q),
+            )
+            middle, half = (u_near + u_far) / 2, (u_far - u_near) / 2
+            delta = _inverse(q, middle[:, None] + half[:, None] * x, near[:, None], far[:, None])
+            slope = np.polynomial.polynomial.polyval(delta, np.polynomial.polynomial.polyder(q))
+            with np.errstate(all="ignore"):
+                density = np.nan_to_num(self.germ.pdf(end + delta) / np.abs(slope), posinf=0.0)
+            series = density @ to_series
+            series[half < 0] *= (-1.0) ** np.arange(POINTS)
+            mass, rest = (
+                2 * np.abs(half) * np.abs(series).max(axis=1),
+                np.abs(half) * np.abs(series[:, -3:]).max(axis=1),
+            )
+            fine = (rest <= 4e-15 * mass) | (rest < 1e-18)
+            # Next to the end there is next to nothing; and what is left of a jump after 64 bisections is rounding.
+            fine |= (np.abs(far) <= 1e-30 * np.abs(edges[-1])) | (bisections == 64)
+            done.append((self._evaluate(np.array(end))[0] + middle[fine], np.abs(half[fine]), series[fine]))
+            near, far = near[~fine], far[~fine]
+            if not near.size:
+                break
+            cut = (near + far) / 2
+            near, far = np.concatenate([near, cut]), np.concatenate([cut, far])
+        panels = tuple(np.concatenate(part) for part in zip(*done, strict=True))
+        return panels[0], panels[1], panels[2]
+
+    def _shifted(self, end: float) -> FloatArray:
+        """Coefficients of p(end + delta) - p(end) in powers of delta; at a turning point the slope is exactly 0."""
+        d = len(self.c) - 1
+        before, phi = np.zeros(d + 1), np.eye(1, d + 1)[0]
+        total = self.c[0] * phi
+        for k, a in enumerate(self.alpha):
+            b, b_next = self.root_beta[k] if k else 0.0, self.root_beta[k + 1]
+            times_delta = np.append(0.0, phi[:-1])
+            before, phi = phi, (times_delta + (end - a) * phi - b * before) / b_next
+            total = total + self.c[k + 1] * phi
+        total[0] = 0.0
+        if np.any(end == self.left[1:]):
+            total[1] = 0.0
+        return np.asarray(total)
+
     def logcf(self, t: ArrayLike) -> ComplexArray:
-        t = np.asarray(t, dtype=complex)
-        result = np.empty(t.shape, dtype=complex)
-        octave = np.ceil(np.log2(np.maximum(np.abs(t) * self.root_beta[1], 1.0)))
-        for part in (octave == o for o in np.unique(octave)):  # a fast wave needs more nodes than a slow one
-            result[part] = self._discretized(t[part]).logcf(t[part])
-        return result
-
-    def _discretized(self, t: ComplexArray) -> Residuals:
-        """Nodes and weights that integrate exp(i t p) for all given t."""
-        hardest = t[[np.abs(t).argmax(), t.imag.argmax(), t.imag.argmin()]]
-
-        def waves(x: FloatArray) -> FloatArray:
-            values = np.exp(1j * hardest * (self._evaluate(x)[0] - self.c[0])[:, None])
-            return np.concatenate([values.real, values.imag], axis=-1)
-
-        nodes, weights = discretize(self.germ, lambda _x, _w: waves)
-        return Residuals(self._evaluate(nodes)[0], weights)
+        return _characteristic(self).logcf(np.asarray(t, dtype=np.complex128))
 
     def _tails_and_density(self, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         xi, passes = self._preimage(y)

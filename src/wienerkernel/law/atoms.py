@@ -15,6 +15,7 @@ __all__ = ["AtomSum", "atom_sum", "atoms_of"]
 
 LEFT, RIGHT, ALL = 2**13, 2**18, 2**22
 """Atoms of the two halves of one row, and of all rows together."""
+NO_MASS = 1e-18
 TOLERANCE = 2e-14
 """Sums that differ by less, in standard deviations, are the same atom."""
 
@@ -32,7 +33,13 @@ def atoms_of(noise: Noise) -> tuple[FloatArray, FloatArray] | None:
         masses = np.concatenate([p * mass for p, (_, mass) in zip(noise.weights, known, strict=True)])
         return values, masses
     if isinstance(noise, ScipyNoise) and noise.discrete:
-        values = np.arange(float(noise.ppf(1e-18)), float(noise.isf(1e-18)) + 1)
+        step = np.ceil(noise.std())
+        low, high = float(noise.ppf(1e-10)), float(noise.isf(1e-10))
+        while noise.cdf(low - 1) > NO_MASS:
+            low -= step
+        while noise.sf(high) > NO_MASS:
+            high += step
+        values = np.arange(low, high + 1)
         return values, np.asarray(noise.frozen.pmf(values))
     return None
 

@@ -17,7 +17,7 @@ from .saddle import SaddleTails
 
 __all__ = ["Block"]
 
-TAIL = 1e-5
+TAIL = 1e-7
 """Below this probability, relative accuracy needs the saddle point,"""
 BULK = 1e-9
 """Smallest probability that is searched without it."""
@@ -60,7 +60,11 @@ class Block:
         lower, upper = (end[row, None] for end in self.rows.support)
         values = inversion(np.clip(x, lower, upper), some)
         small = (np.minimum(values.cdf, values.sf) < TAIL) | (values.error > POOR)
-        if tails and not inversion.relative and np.any(small := small & self.tails.covers(x, row)):
+        if (
+            tails
+            and not (inversion.relative or self.rows.noise.costly)
+            and np.any(small := small & self.tails.covers(x, row))
+        ):
             i, k = np.nonzero(small)
             tail = self.tails(x[small], row[i])
             better = tail.error < values.error[small]

@@ -36,6 +36,7 @@ class Combination:
         loc: ArrayLike = 0.0,
         normal_std: ArrayLike = 0.0,
         method: str = "auto",
+        verbose: bool = False,
     ) -> None:
         self.noise = as_noise(noise)
         w = _finite("weights", weights)
@@ -52,6 +53,7 @@ class Combination:
         self.shape: tuple[int, ...] = np.broadcast_shapes(w.shape[:-1], loc_.shape, std.shape)
         self.counts = _counts(counts, w.shape[-1])
         self.method = method
+        self.verbose = verbose
         self.weights = np.broadcast_to(w, (*self.shape, w.shape[-1]))
         self.loc = np.broadcast_to(loc_, self.shape)
         self.normal_std = np.broadcast_to(std, self.shape)

@@ -24,6 +24,7 @@ DECAY = 33.5
 TRUNCATION = 2 * float(np.exp(-EXPONENT))
 DECAY_LIMIT = 1e17
 MAX_NODES = 2**17
+MAX_COSTLY_NODES = 2**14
 MAX_SIZE = 2**21
 """Nodes times rows that are kept between calls."""
 
@@ -122,7 +123,8 @@ class Fourier:
         self.rows, self.alias = rows, alias
         self.low, self.high = window
         self.h = 2 * np.pi / float(np.max(self.high - self.low))
-        self.nodes = min(int(np.ceil(decay / self.h)) + 1, MAX_NODES)
+        most = MAX_COSTLY_NODES if rows.noise.costly else MAX_NODES
+        self.nodes = min(int(np.ceil(decay / self.h)) + 1, most)
         self._sum = self._prepare(np.arange(len(rows))) if self.nodes * len(rows) <= MAX_SIZE else None
 
     def _prepare(self, index: IntArray) -> RaySum:

@@ -13,6 +13,7 @@ from .._typing import FloatArray, IntArray
 from .block import Block
 from .combination import Combination
 from .hdi import shortest
+from .progress import shown
 
 __all__ = ["AccuracyWarning", "LinearCombination"]
 
@@ -40,6 +41,8 @@ class LinearCombination(Combination):
         Standard deviation of an independent normal part.
     method : {"auto", "contour", "fourier", "lattice"}, default "auto"
         How the characteristic function is inverted where there is no closed form.
+    verbose : bool, default False
+        Tell on standard error how many rows are done, once it takes more than two seconds.
 
     Notes
     -----
@@ -276,7 +279,7 @@ class LinearCombination(Combination):
         tables = [np.broadcast_to(argument, shape).ravel()[order] for argument in arguments]
         value, error = np.empty(order.shape), np.empty(order.shape)
         if order.size:
-            for part, block in self._blocks():
+            for part, block in shown(self._blocks(), len(self._rows), self.verbose):
                 value[part], error[part] = function(block, part, [table[part] for table in tables])
         return self._in_shape(value, order, shape), self._in_shape(error, order, shape)
 

@@ -67,7 +67,7 @@ def solve(
     anchor = np.where(log_scale, end, 0.0)
 
     def to_x(xi: FloatArray, at: tuple[IntArray, IntArray] | slice = slice(None)) -> FloatArray:
-        distance = np.where(log_scale[at], np.exp(np.where(log_scale[at], xi, 0.0)), xi)
+        distance = np.where(log_scale[at], np.exp(np.minimum(np.where(log_scale[at], xi, 0.0), 700.0)), xi)
         return np.asarray(anchor[at] + sign[at] * distance)
 
     def to_xi(x: FloatArray) -> FloatArray:
@@ -97,6 +97,7 @@ def solve(
             miss = np.log(tail) - np.log(p[row])
             distance = np.where(log_scale[row], np.exp(np.where(log_scale[row], position, 0.0)), 1.0)
             newton = position - miss * tail / (now.pdf * distance)
+            newton = np.where(log_scale[row], np.minimum(newton, position + 5.0), newton)
         below = ~(miss >= 0)  # a tail that rounds below 0 lies below
         lower = np.where(below, np.maximum(position, low[row]), low[row])
         higher = np.where(below, high[row], np.minimum(position, high[row]))

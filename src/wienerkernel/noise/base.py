@@ -28,6 +28,9 @@ class Noise(ABC):
     discrete: bool = False
     """Whether M takes countably many values, so that it has no density."""
 
+    costly: bool = False
+    """Whether far frequencies of the characteristic function take much longer than a formula."""
+
     @abstractmethod
     def cumulants(self, order: int = 8) -> FloatArray:
         """Cumulants kappa_1, ..., kappa_order; NaN where the moment does not exist."""

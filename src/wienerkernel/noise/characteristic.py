@@ -619,6 +619,26 @@ _CUMULANTS: dict[str, Callable[..., FloatArray]] = {
 }
 
 
+def is_formula(name: str) -> bool:
+    """Whether the characteristic function of a family needs no more than a formula or a smooth contour.
+
+    Parameters
+    ----------
+    name : str
+        Name in ``scipy.stats``.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> is_formula("gamma"), is_formula("johnsonsu")
+    (True, False)
+    """
+    return name in CLOSED_FORMS or name in CONTOURS
+
+
 def standard_cumulants(name: str, shapes: tuple[float, ...], order: int) -> FloatArray | None:
     """Cumulants of a standard law (loc 0, scale 1), where they are known to machine precision.
 

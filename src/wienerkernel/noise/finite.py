@@ -138,6 +138,7 @@ class Mixture(Noise):
         self.components = tuple(as_noise(component) for component in components)
         self.weights = _probabilities("weights", weights, len(self.components))
         self.discrete = all(component.discrete for component in self.components)
+        self.costly = any(component.costly for component in self.components)
         self._mean = float(sum(p * c.mean() for p, c in self._pairs()))
 
     def __repr__(self) -> str:

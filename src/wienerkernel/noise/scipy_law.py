@@ -66,6 +66,7 @@ class ScipyNoise(Noise):
         self.scale = values.pop("scale")
         self.shapes = tuple(values[key] for key in names if key in values)
         self.gaussian = self.name == "norm"
+        self.costly = not characteristic.is_formula(self.name)
 
     def __repr__(self) -> str:
         parts = [repr(value) for value in self.shapes]
@@ -79,10 +80,15 @@ class ScipyNoise(Noise):
     def __hash__(self) -> int:
         return hash(repr(self))
 
+    @cached_property
+    def _standard(self) -> Any:
+        """The law with loc 0 and scale 1; scipy.stats takes long to freeze one."""
+        return self.frozen.dist(*self.shapes)
+
     @property
     def _characteristic(self) -> characteristic.Characteristic:
         # Held by the module's cache, not by the instance, so that models stay picklable.
-        return characteristic.characteristic(self.name, self.shapes, self.frozen.dist(*self.shapes))
+        return characteristic.characteristic(self.name, self.shapes, self._standard)
 
     @cached_property
     def _cumulants(self) -> FloatArray:

@@ -1,0 +1,28 @@
+"""A line on standard error that says how far a long computation is, for those who ask for it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from typing import TypeVar
+
+__all__ = ["shown"]
+
+Item = TypeVar("Item")
+PATIENCE = 2.0
+"""Seconds before the first sign of life."""
+
+
+def shown(parts: Iterator[tuple[slice, Item]], total: int, verbose: bool) -> Iterator[tuple[slice, Item]]:
+    """Hand on parts of ``total`` rows, and tell how many are done once it takes more than two seconds."""
+    start, told = time.monotonic(), False
+    for part, item in parts:
+        yield part, item
+        if verbose and (told or time.monotonic() - start > PATIENCE):
+            told = True
+            print(
+                f"\rwienerkernel: {min(part.stop or total, total)} of {total} rows", end="", file=sys.stderr
+            )
+    if told:
+        print(file=sys.stderr)
