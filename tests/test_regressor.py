@@ -412,3 +412,18 @@ def test_the_ridge_path_equals_refits(data):
     for mean, ridge in zip(path.mean(Z), path.ridges, strict=True):
         refit = WienerKernelRegressor(RBF(1.3), ridge=float(ridge)).fit(X, y)
         np.testing.assert_allclose(mean[:, 0], refit.predict(Z), rtol=1e-10)
+
+
+def test_bounds_and_plans_are_views_of_the_model(data):
+    X, y, Z = data
+    model = WienerKernelRegressor(2.0 * RBF(1.3), noise="gamma(0.25, scale=2)").fit(X, y)
+    lower, upper = model.bound(Z, norm=50.0, confidence=0.9)
+    assert np.all(lower < model.predict(Z))
+    assert np.all(model.predict(Z) < upper)
+    needed = model.samples_needed(Z, std=0.1)
+    assert np.all(needed.after <= 0.1)
+    repeated = WienerKernelRegressor(2.0 * RBF(1.3), noise="gamma(0.25, scale=2)").fit(
+        np.vstack([X, np.repeat(Z[:1], needed.number[0], axis=0)]), np.append(y, np.zeros(needed.number[0]))
+    )
+    assert repeated.predict(Z[:1], return_std=True)[1][0] == pytest.approx(needed.after[0], rel=1e-8)
+    assert model.next_sample(Z, n_samples=3).points.shape == (3, 2)

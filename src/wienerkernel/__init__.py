@@ -10,12 +10,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .bounds import NormWarning as NormWarning
+    from .bounds import rkhs_norm as rkhs_norm
     from .chaos import ChaosForm as ChaosForm
     from .chaos import Expansion as Expansion
     from .chaos import JointBasis as JointBasis
     from .chaos import OrthogonalBasis as OrthogonalBasis
     from .chaos import project as project
     from .chaos import two_term as two_term
+    from .design import NextSample as NextSample
+    from .design import SamplesNeeded as SamplesNeeded
     from .distribution import PredictiveDistribution as PredictiveDistribution
     from .kernels import RBF as RBF
     from .kernels import Constant as Constant
@@ -35,6 +39,9 @@ if TYPE_CHECKING:
     from .noise import Noise as Noise
     from .noise import Residuals as Residuals
     from .noise import as_noise as as_noise
+    from .optimize import Optimizer as Optimizer
+    from .optimize import SafetyConstraint as SafetyConstraint
+    from .optimize import minimize as minimize
     from .plotting import TubeDisplay as TubeDisplay
     from .prediction import LeaveOneOut as LeaveOneOut
     from .prediction import PredictionGradient as PredictionGradient
@@ -45,7 +52,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "bounds": ["NormWarning", "rkhs_norm"],
     "chaos": ["ChaosForm", "Expansion", "JointBasis", "OrthogonalBasis", "project", "two_term"],
+    "design": ["NextSample", "SamplesNeeded"],
     "distribution": ["PredictiveDistribution"],
     "kernels": [
         "RBF",
@@ -63,6 +72,7 @@ _HOME = {
     "lean": ["LeanPredictor"],
     "linalg": ["NotPositiveDefiniteError"],
     "noise": ["Mixture", "Noise", "Residuals", "as_noise"],
+    "optimize": ["Optimizer", "SafetyConstraint", "minimize"],
     "plotting": ["TubeDisplay"],
     "prediction": ["LeaveOneOut", "PredictionGradient", "Uncertainty"],
     "ridge_path": ["RidgePath"],

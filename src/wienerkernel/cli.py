@@ -43,6 +43,31 @@ def paper(
         for what, path in reproduce(out, seed):
             written.append((what, path))
             progress.update(task, description=what[:28], advance=1)
+    _say_written(console, written)
+
+
+@app.command("safe-optimization", epilog="Example: wienerkernel safe-optimization --out out --runs 20")
+def safe_optimization(
+    out: Annotated[Path, typer.Option(help="Folder for the files; made if need be.")] = Path("out"),
+    runs: Annotated[int, typer.Option(help="Runs of each bound.", min=1)] = 100,
+    steps: Annotated[int, typer.Option(help="Evaluations of each run.", min=1)] = 100,
+    seed: Annotated[int, typer.Option(help="Seed of the noise.", min=0)] = 0,
+) -> None:
+    """Optimise without leaving the safe set, under four bounds: regret and violations, as a table and a figure."""
+    console = Console()
+    columns = (TextColumn("{task.description:<28}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    written: list[tuple[str, Path]] = []
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("steps", total=3 * 4 * steps)
+        from .safe_optimization import reproduce
+
+        written = list(
+            reproduce(out, runs=runs, steps=steps, seed=seed, progress=lambda: progress.advance(task))
+        )
+    _say_written(console, written)
+
+
+def _say_written(console: Console, written: list[tuple[str, Path]]) -> None:
     for what, path in written:
         console.print(f"wrote {path}  [dim]{what}[/dim]", highlight=False)
 

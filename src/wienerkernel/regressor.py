@@ -13,7 +13,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import arrays
 from ._typing import Array, FloatArray, RandomState
+from .bounds import bound
 from .chaos import ChaosForm
+from .design import NextSample, SamplesNeeded, next_sample, samples_needed
 from .distribution import PredictiveDistribution
 from .kernels import as_kernel
 from .lean import LeanPredictor
@@ -384,6 +386,90 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         """
         check_is_fitted(self)
         return RidgePath.from_smoother(self.posterior_.smoother, ridges)
+
+    def bound(
+        self,
+        X: ArrayLike,
+        *,
+        norm: float,
+        confidence: float = 0.95,
+        method: str = "exact",
+        simultaneous: bool = False,
+        noise_bound: float | None = None,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Interval that holds f(x) with a given probability, for every f of RKHS norm at most ``norm``.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+        norm : float
+            B with ||f|| <= B in the space of the kernel.
+        confidence : float, default=0.95
+        method : str, default="exact"
+            Which bound, see :func:`wienerkernel.bounds.bound` for what each assumes.
+        simultaneous : bool, default=False
+            Whether it holds for all rows of X at once (union bound).
+        noise_bound : float, default=None
+            The sub-Gaussian constant of the noise, for the methods that need it.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (m,) or (m, n_y)
+        """
+        query = self._query(X)
+        return bound(
+            self.posterior_,
+            query,
+            norm=norm,
+            confidence=confidence,
+            method=method,
+            simultaneous=simultaneous,
+            noise_bound=noise_bound,
+        )
+
+    def samples_needed(self, X: ArrayLike, *, std: ArrayLike, of: str = "function") -> SamplesNeeded:
+        """Smallest number of repeats at each row of X that brings the standard deviation there to a target.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+        std : float or array-like of shape (m,)
+        of : {"function", "estimate"}, default="function"
+            Of f(x), noise and model part together, or of the estimate, the noise part alone.
+
+        Returns
+        -------
+        SamplesNeeded
+        """
+        query = self._query(X)
+        return samples_needed(self.posterior_, query, std=std, of=of)
+
+    def next_sample(
+        self,
+        candidates: ArrayLike,
+        *,
+        goal: str = "average",
+        n_samples: int = 1,
+        reference: ArrayLike | None = None,
+    ) -> NextSample:
+        """Where the next samples lower the epistemic variance most, and whether they repeat a place.
+
+        Parameters
+        ----------
+        candidates : array-like of shape (m, d)
+        goal : {"average", "worst"}, default="average"
+        n_samples : int, default=1
+            Chosen greedily, each with exact updates.
+        reference : array-like of shape (r, d), default=None
+            Where the variance counts; by default at the candidates.
+
+        Returns
+        -------
+        NextSample
+        """
+        query = self._query(candidates)
+        at = None if reference is None else self._query(reference)
+        return next_sample(self.posterior_, query, goal=goal, n_samples=n_samples, reference=at)
 
     def log_likelihood(self, eval_gradient: bool = False) -> Any:
         """Gaussian (quasi-)log-likelihood of the data, with the regulariser as noise covariance.
