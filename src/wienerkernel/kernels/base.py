@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from .. import arrays
 from .._typing import Array, FloatArray
+from .blas import one_thread
 from .parameters import Parametrised
 from .tiles import as_rows, as_two_sets, centre_of, mirrored, numpy_rows, row_blocks
 
@@ -128,10 +129,11 @@ class Kernel(Parametrised, ABC):
         if len(rows) == len(columns) == 1:
             return self._values(self._prepare(x, centre), columns[0][1])
         K = arrays.filled((n, m), 0.0, x)
-        for a in rows:
-            P = self._prepare(x[a, :], centre)
-            for b, Q in columns:
-                K[a, b] = self._values(P, Q)
+        with one_thread(x, len(rows) * len(columns)):
+            for a in rows:
+                P = self._prepare(x[a, :], centre)
+                for b, Q in columns:
+                    K[a, b] = self._values(P, Q)
         return K
 
     def diag(self, X: Any) -> Array:
@@ -171,13 +173,14 @@ class Kernel(Parametrised, ABC):
             return gradient
         centre = centre_of(x)
         blocks = [(a, self._prepare(x[a, :], centre)) for a in row_blocks(x)]
-        for i, (a, P) in enumerate(blocks):
-            for b, Q in blocks[:i] if symmetric else blocks:
-                gradient += self._pullback(P, Q, arrays.as_float64(w[a, b]))
-            if symmetric:
-                # All is doubled in the end, so what is on the diagonal is halved. tril drops NaN above it, too.
-                lower = arrays.as_float64(arrays.namespace(w).tril(w[a, a]))
-                gradient += self._pullback(P, P, arrays.set_diagonal(lower, arrays.diagonal(lower) / 2))
+        with one_thread(x, len(blocks) ** 2):
+            for i, (a, P) in enumerate(blocks):
+                for b, Q in blocks[:i] if symmetric else blocks:
+                    gradient += self._pullback(P, Q, arrays.as_float64(w[a, b]))
+                if symmetric:
+                    # All is doubled in the end, so what is on the diagonal is halved. tril drops NaN above it, too.
+                    lower = arrays.as_float64(arrays.namespace(w).tril(w[a, a]))
+                    gradient += self._pullback(P, P, arrays.set_diagonal(lower, arrays.diagonal(lower) / 2))
         return 2 * gradient if symmetric else gradient
 
     def input_pullback(self, X: Any, Z: Any, W: Any) -> FloatArray:
@@ -326,9 +329,10 @@ def gram(kernel: Kernel, X: Any, out: FloatArray | None = None) -> Array:
         K = kernel._values(blocks[0][1], blocks[0][1])
     else:
         K = arrays.filled((n, n), 0.0, x) if out is None else out
-        for i, (a, P) in enumerate(blocks):
-            for b, Q in blocks[: i + 1]:
-                K[a, b] = kernel._values(P, Q)
+        with one_thread(x, len(blocks) ** 2):
+            for i, (a, P) in enumerate(blocks):
+                for b, Q in blocks[: i + 1]:
+                    K[a, b] = kernel._values(P, Q)
     return arrays.set_diagonal(K, kernel._diagonal(x))
 
 

@@ -6,6 +6,10 @@ Results that have one entry per hyperparameter are NumPy arrays, whatever the li
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+from functools import lru_cache
+from typing import Any
+
 import numpy as np
 from scipy.linalg.blas import ddot, dgemm, dgemv, sgemm
 
@@ -13,7 +17,27 @@ from .. import arrays
 from .._typing import Array, FloatArray
 from ..arrays import is_numpy
 
-__all__ = ["column_dots", "column_sums", "cross_products", "inner", "times"]
+__all__ = ["column_dots", "column_sums", "cross_products", "inner", "one_thread", "times"]
+
+FEW_TILES = 4
+
+
+@lru_cache(maxsize=1)
+def _threads() -> Any:
+    from threadpoolctl import ThreadpoolController  # comes with scikit-learn
+
+    return ThreadpoolController()
+
+
+def one_thread(x: Array, tiles: int) -> AbstractContextManager[Any]:
+    """Keep BLAS on one thread for many tiles: their products are so small that threads wait longer than they work.
+
+    On a machine that has other work to do the waiting can take a hundred times as long as the products.
+    """
+    if tiles <= FEW_TILES or not is_numpy(x):
+        return nullcontext()
+    limits: AbstractContextManager[Any] = _threads().limit(limits=1, user_api="blas")
+    return limits
 
 
 def cross_products(alpha: float, A: Array, B: Array) -> Array:
