@@ -17,6 +17,7 @@ from . import arrays
 from ._typing import Array
 from .growing import Growing
 from .kernels import Kernel, gram
+from .kernels.against import Against
 from .kernels.tiles import mirrored
 from .linalg import (
     NotPositiveDefiniteError,
@@ -124,6 +125,11 @@ class Smoother:
     def _gain(self) -> Array:
         return arrays.like(self.samples.gain, self.factor)
 
+    @cached_property
+    def _cross(self) -> Against:
+        """k(x) of query points, with the places prepared."""
+        return Against(self.kernel, self.places)
+
     def _by_chunks(self, function: Callable[[Array], tuple[Array, ...]], X: Array) -> tuple[Array, ...]:
         """Results of a function of the queries, chunk by chunk, so that memory stays bounded."""
         step = max(1, arrays.chunk(X, CHUNK) // self.samples.n_places)
@@ -153,7 +159,7 @@ class Smoother:
 
     def _weigh(self, X: Array) -> tuple[Array, Array]:
         """Weights b of the places (m, U), and the posterior variance (m,)."""
-        v, mismatch, solved = self._whiten(X, self.kernel(X, self.places))
+        v, mismatch, solved = self._whiten(X, self._cross(X))
         variance = self._variance(X, v, mismatch, solved)
         if self.trend.kind:
             v = v + solved @ self.whitened_trend
@@ -161,7 +167,7 @@ class Smoother:
 
     def mean(self, X: Array) -> Array:
         """Mean a(x)'y0 at the rows of X, (m, n_y) (eq. 13a)."""
-        return self._by_chunks(lambda part: (self._mean(part, self.kernel(part, self.places)),), X)[0]
+        return self._by_chunks(lambda part: (self._mean(part, self._cross(part)),), X)[0]
 
     def weights(self, X: Array) -> Array:
         """Weights of the places' means at the rows of X, (m, U)."""
@@ -171,7 +177,7 @@ class Smoother:
         """Mean (m, n_y) and variance k(x,x) - k'Ak (m,) of a Gaussian process whose noise covariance is R (eq. 2)."""
 
         def both(part: Array) -> tuple[Array, Array]:
-            cross = self.kernel(part, self.places)
+            cross = self._cross(part)
             mean = self._mean(part, cross)  # before the cross-covariances are overwritten
             return mean, arrays.positive_part(self._variance(part, *self._whiten(part, cross)))
 
@@ -191,7 +197,7 @@ class Smoother:
 
     def model_covariance(self, X: Array) -> Array:
         """Prior covariance of f(x) - a(x)'f(X) between the rows of X, (m, m); its diagonal is P2."""
-        v, mismatch, solved = self._whiten(X, self.kernel(X, self.places))
+        v, mismatch, solved = self._whiten(X, self._cross(X))
         covariance = self.kernel(X, X) - matmul(v, v, transpose_b=True) + mismatch @ solved.T
         weights = solve_lower_transposed(self.factor, v + solved @ self.whitened_trend)
         return covariance - _times(weights, self._regulariser) @ weights.T

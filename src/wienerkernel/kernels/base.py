@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from .. import arrays
 from .._typing import Array, FloatArray
+from .against import Against
 from .blas import one_thread
 from .parameters import Parametrised
 from .tiles import as_rows, as_two_sets, centre_of, mirrored, numpy_rows, row_blocks
@@ -123,18 +124,7 @@ class Kernel(Parametrised, ABC):
         n, m = x.shape[0], z.shape[0]
         if n == 0 or m == 0:
             return arrays.filled((n, m), 0.0, x)
-        centre = centre_of(x, z)
-        rows = row_blocks(x)
-        columns = [(b, self._prepare(z[b, :], centre)) for b in row_blocks(z)]
-        if len(rows) == len(columns) == 1:
-            return self._values(self._prepare(x, centre), columns[0][1])
-        K = arrays.filled((n, m), 0.0, x)
-        with one_thread(x, len(rows) * len(columns)):
-            for a in rows:
-                P = self._prepare(x[a, :], centre)
-                for b, Q in columns:
-                    K[a, b] = self._values(P, Q)
-        return K
+        return Against(self, z, centre_of(x, z))(x)
 
     def diag(self, X: Any) -> Array:
         """Diagonal k(x_i, x_i) of K(X, X), of shape (n,), without the matrix."""
