@@ -39,7 +39,7 @@ def kernel():
 
 
 def model():
-    return WienerKernelRegressor(kernel(), noise=f"norm(0, {NOISE**0.5})")
+    return WienerKernelRegressor(kernel(), noise=f"norm(0, {NOISE**0.5})", tuning=None)
 
 
 def parts(X, y, Z):

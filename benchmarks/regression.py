@@ -88,7 +88,7 @@ def small():
 
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(50, 4)), rng.normal(size=50)
-    model = WienerKernelRegressor(2.0 * RBF(2.0)).fit(X, y)
+    model = WienerKernelRegressor(2.0 * RBF(2.0), tuning=None).fit(X, y)
     predictor, x = model.predictor(), X[0].copy()
     seconds = min(timed(lambda: predictor(x), 20_000) for _ in range(5))
     print(
@@ -97,7 +97,7 @@ def small():
     )
 
     X, y = rng.normal(size=(3000, 8)), rng.normal(size=3000)
-    model = WienerKernelRegressor(2.0 * RBF(np.full(8, 2.0))).fit(X[:2000], y[:2000])
+    model = WienerKernelRegressor(2.0 * RBF(np.full(8, 2.0)), tuning=None).fit(X[:2000], y[:2000])
     start = time.perf_counter()
     for i in range(2000, 3000):
         model.partial_fit(X[i : i + 1], y[i : i + 1])
@@ -105,7 +105,11 @@ def small():
     refit = 0.0
     for n in (2000, 2500, 3000):  # Simpson's rule over the 1000 fits
         weight = {2000: 1, 2500: 4, 3000: 1}[n] / 6
-        refit += weight * 1000 * timed(lambda n=n: WienerKernelRegressor(model.kernel).fit(X[:n], y[:n]), 1)
+        refit += (
+            weight
+            * 1000
+            * timed(lambda n=n: WienerKernelRegressor(model.kernel, tuning=None).fit(X[:n], y[:n]), 1)
+        )
     print(
         f"1000 rows appended one by one at D = 2000: {append:.2f} s, refitting {refit:.1f} s: "
         f"{refit / append:.0f} x  target 50 x: {'met' if refit >= 50 * append else 'MISSED'}"

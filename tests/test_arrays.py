@@ -56,7 +56,7 @@ def same(theirs, ours, xp):
 @pytest.mark.parametrize("trend", [None, "linear"])
 def test_results_equal_those_of_numpy_in_the_library_of_the_input(xp, data, kernel, trend):
     X, y, Z = data
-    model = WienerKernelRegressor(kernel, noise="gamma(0.25, scale=2)", trend=trend)
+    model = WienerKernelRegressor(kernel, noise="gamma(0.25, scale=2)", trend=trend, tuning=None)
     ours = model.fit(X, y)
     expected = ours.predict(Z, return_std=True), ours.uncertainty(Z), ours.loo(), ours.log_likelihood(True)
     quantiles = ours.predict_quantiles(Z, [0.1, 0.9])
@@ -149,7 +149,7 @@ def test_torch_fits_and_predicts_within_one_matrix_and_needs_a_second_for_the_gr
     torch = pytest.importorskip("torch")
     rng = np.random.default_rng(0)
     X, y, Z = (torch.asarray(rng.normal(size=shape)) for shape in ((100, 4), (100,), (5, 4)))
-    model = WienerKernelRegressor(KERNELS[0], noise="gamma(2)", trend="linear")
+    model = WienerKernelRegressor(KERNELS[0], noise="gamma(2)", trend="linear", tuning=None)
     with matrices(100) as made:
         model.fit(X, y)
         model.predict(Z, return_std=True)
@@ -163,7 +163,7 @@ def test_torch_fits_and_predicts_within_one_matrix_and_needs_a_second_for_the_gr
 def test_results_do_not_depend_on_blocks_and_chunks(xp, monkeypatch):
     rng = np.random.default_rng(0)
     X, y, Z = (xp.asarray(rng.normal(size=shape)) for shape in ((50, 4), (50,), (7, 4)))
-    model = WienerKernelRegressor(KERNELS[0], noise="gamma(2)", trend="linear")
+    model = WienerKernelRegressor(KERNELS[0], noise="gamma(2)", trend="linear", tuning=None)
 
     def results():
         model.fit(X, y)
@@ -176,6 +176,7 @@ def test_results_do_not_depend_on_blocks_and_chunks(xp, monkeypatch):
     for block in (1, 16, 49):
         monkeypatch.setattr(arrays, "TORCH_BLOCK", block)
         monkeypatch.setattr(arrays, "TORCH_CHUNK", 50 * 3)
+        monkeypatch.setattr("wienerkernel.smoother.CHUNK_ROWS", 1)
         for one, other in zip(results(), expected, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-11)
 
@@ -183,7 +184,7 @@ def test_results_do_not_depend_on_blocks_and_chunks(xp, monkeypatch):
 def test_several_outputs_and_a_feature_map(xp, data):
     X, y, Z = data
     Y = np.column_stack([y, -y])
-    model = WienerKernelRegressor(FeatureMap(lambda x: x**2), noise="gamma(2)")
+    model = WienerKernelRegressor(FeatureMap(lambda x: x**2), noise="gamma(2)", tuning=None)
     expected = model.fit(X, Y).predict(Z), model.feature_weights().coefficients
     model.fit(xp.asarray(X), xp.asarray(Y))
     same(model.predict(xp.asarray(Z)), expected[0], xp)
@@ -192,7 +193,7 @@ def test_several_outputs_and_a_feature_map(xp, data):
 
 def test_bad_arrays_are_refused(xp, data):
     X, y, _ = data
-    model = WienerKernelRegressor()
+    model = WienerKernelRegressor(tuning=None)
     with pytest.raises(ValueError, match="NaN"):
         model.fit(xp.asarray(np.where(X > 1, np.nan, X)), xp.asarray(y))
     with pytest.raises(ValueError, match="shape"):

@@ -26,6 +26,7 @@ from wienerkernel import (
 )
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # data without noise, and the like
 @parametrize_with_checks([WienerKernelRegressor(), WienerKernelRegressor(trend="constant")])
 def test_scikit_learn_estimator_checks(estimator, check):
     check(estimator)
@@ -50,7 +51,7 @@ KERNELS = [
 @pytest.mark.parametrize(("ours", "theirs"), KERNELS, ids=lambda k: type(k).__name__)
 def test_agreement_with_scikit_learn_gpr(ours, theirs, data):
     X, y, Z = data
-    model = WienerKernelRegressor(ours, noise=stats.norm(scale=0.3)).fit(X, y)
+    model = WienerKernelRegressor(ours, noise=stats.norm(scale=0.3), tuning=None).fit(X, y)
     peer = GaussianProcessRegressor(theirs, alpha=0.09, optimizer=None).fit(X, y)
     mean, std = model.predict(Z, return_std=True)
     expected_mean, expected_std = peer.predict(Z, return_std=True)
@@ -71,8 +72,8 @@ def test_agreement_with_scikit_learn_gpr(ours, theirs, data):
 def test_scikit_learn_kernels_are_accepted(ours, theirs, data):
     X, y, Z = data
     np.testing.assert_allclose(
-        WienerKernelRegressor(theirs).fit(X, y).predict(Z),
-        WienerKernelRegressor(ours).fit(X, y).predict(Z),
+        WienerKernelRegressor(theirs, tuning=None).fit(X, y).predict(Z),
+        WienerKernelRegressor(ours, tuning=None).fit(X, y).predict(Z),
         rtol=1e-10,
     )
 
@@ -80,15 +81,17 @@ def test_scikit_learn_kernels_are_accepted(ours, theirs, data):
 def test_a_plain_callable_is_accepted(data):
     X, y, Z = data
     k = lambda a, b: (a @ b.T + 1.0) ** 2
-    by_name = WienerKernelRegressor(Polynomial(2)).fit(X, y)
-    np.testing.assert_allclose(WienerKernelRegressor(k).fit(X, y).predict(Z), by_name.predict(Z), rtol=1e-9)
+    by_name = WienerKernelRegressor(Polynomial(2), tuning=None).fit(X, y)
+    np.testing.assert_allclose(
+        WienerKernelRegressor(k, tuning=None).fit(X, y).predict(Z), by_name.predict(Z), rtol=1e-9
+    )
 
 
 @pytest.mark.parametrize("noise", [None, "gamma(0.25, scale=2)", [-1.0, 0.5, 0.5]])
 @pytest.mark.parametrize("ridge", [None, 0.7])
 def test_the_parts_of_the_uncertainty_add_up(data, noise, ridge):
     X, y, Z = data
-    model = WienerKernelRegressor(noise=noise, ridge=ridge).fit(X, y)
+    model = WienerKernelRegressor(noise=noise, ridge=ridge, tuning=None).fit(X, y)
     u = model.uncertainty(Z)
     np.testing.assert_allclose(u.epistemic, u.noise + u.model)
     np.testing.assert_allclose(u.total, u.epistemic + u.aleatoric)
@@ -99,7 +102,7 @@ def test_the_parts_of_the_uncertainty_add_up(data, noise, ridge):
 
 def test_an_observation_has_the_mean_of_its_noise(data):
     X, y, Z = data
-    model = WienerKernelRegressor(noise="gamma(0.25, scale=2)").fit(X, y)
+    model = WienerKernelRegressor(noise="gamma(0.25, scale=2)", tuning=None).fit(X, y)
     np.testing.assert_allclose(model.predict_distribution(Z).mean(), model.predict(Z), rtol=1e-12)
     np.testing.assert_allclose(
         model.predict_distribution(Z, "observation").mean(), model.predict(Z) + 0.5, rtol=1e-12
@@ -108,22 +111,24 @@ def test_an_observation_has_the_mean_of_its_noise(data):
 
 def test_score_compares_observations(data):
     X, y, _ = data
-    plain = WienerKernelRegressor(noise=stats.norm(scale=0.5)).fit(X, y)
-    shifted = WienerKernelRegressor(noise=stats.norm(loc=7.0, scale=0.5)).fit(X, y + 7.0)
+    plain = WienerKernelRegressor(noise=stats.norm(scale=0.5), tuning=None).fit(X, y)
+    shifted = WienerKernelRegressor(noise=stats.norm(loc=7.0, scale=0.5), tuning=None).fit(X, y + 7.0)
     assert shifted.score(X, y + 7.0) == pytest.approx(plain.score(X, y))
 
 
 def test_samples_shifted_by_the_mean_of_the_noise_give_the_same_estimate(data):
     X, y, Z = data
-    centred = WienerKernelRegressor(noise=stats.gamma(0.25, loc=-0.5, scale=2)).fit(X, y)
-    shifted = WienerKernelRegressor(noise=stats.gamma(0.25, scale=2)).fit(X, y + 0.5)
+    centred = WienerKernelRegressor(noise=stats.gamma(0.25, loc=-0.5, scale=2), tuning=None).fit(X, y)
+    shifted = WienerKernelRegressor(noise=stats.gamma(0.25, scale=2), tuning=None).fit(X, y + 0.5)
     np.testing.assert_allclose(centred.predict(Z), shifted.predict(Z), rtol=1e-12)
 
 
 def test_a_common_noise_scale_is_the_scaled_law(data):
     X, y, Z = data
-    scaled = WienerKernelRegressor(noise=stats.gamma(0.25, scale=2)).fit(X, y, noise_scale=np.full(30, 3.0))
-    law = WienerKernelRegressor(noise=stats.gamma(0.25, scale=6)).fit(X, y)
+    scaled = WienerKernelRegressor(noise=stats.gamma(0.25, scale=2), tuning=None).fit(
+        X, y, noise_scale=np.full(30, 3.0)
+    )
+    law = WienerKernelRegressor(noise=stats.gamma(0.25, scale=6), tuning=None).fit(X, y)
     np.testing.assert_allclose(scaled.predict(Z), law.predict(Z), rtol=1e-12)
     np.testing.assert_allclose(scaled.uncertainty(Z).noise, law.uncertainty(Z).noise, rtol=1e-12)
     for r in (3, 4):
@@ -134,8 +139,8 @@ def test_a_common_noise_scale_is_the_scaled_law(data):
 def test_a_diagonal_matrix_of_noise_scales_is_a_vector_of_them(data):
     X, y, Z = data
     s = np.linspace(0.5, 2.0, 30)
-    vector = WienerKernelRegressor(noise="gamma(2)").fit(X, y, noise_scale=s)
-    matrix = WienerKernelRegressor(noise="gamma(2)").fit(X, y, noise_scale=np.diag(s))
+    vector = WienerKernelRegressor(noise="gamma(2)", tuning=None).fit(X, y, noise_scale=s)
+    matrix = WienerKernelRegressor(noise="gamma(2)", tuning=None).fit(X, y, noise_scale=np.diag(s))
     np.testing.assert_allclose(vector.predict(Z), matrix.predict(Z), rtol=1e-10)
     np.testing.assert_allclose(vector.uncertainty(Z).noise, matrix.uncertainty(Z).noise, rtol=1e-10)
     assert vector.log_likelihood() == pytest.approx(matrix.log_likelihood())
@@ -145,8 +150,8 @@ def test_a_diagonal_matrix_of_noise_scales_is_a_vector_of_them(data):
 def test_several_outputs_are_so_many_single_ones(data):
     X, y, Z = data
     Y = np.column_stack([y, -2 * y, np.cos(y)])
-    model = WienerKernelRegressor(noise="gamma(2)").fit(X, Y)
-    singles = [WienerKernelRegressor(noise="gamma(2)").fit(X, column) for column in Y.T]
+    model = WienerKernelRegressor(noise="gamma(2)", tuning=None).fit(X, Y)
+    singles = [WienerKernelRegressor(noise="gamma(2)", tuning=None).fit(X, column) for column in Y.T]
     np.testing.assert_allclose(model.predict(Z), np.column_stack([m.predict(Z) for m in singles]), rtol=1e-10)
     assert model.log_likelihood() == pytest.approx(sum(m.log_likelihood() for m in singles))
     assert model.predict(Z, return_std=True)[1].shape == (11, 3)
@@ -162,7 +167,7 @@ def test_several_outputs_are_so_many_single_ones(data):
     np.testing.assert_allclose(Y_law.cdf(Y_law.mean())[:, 1], y_law.cdf(y_law.mean()), rtol=1e-9)
     assert model.predict_quantiles(Z, [0.1, 0.5, 0.9]).shape == (11, 3, 3)
     assert Y_law.chaos().coefficients.shape == (11, 3, 31)
-    one_column = WienerKernelRegressor().fit(X, Y[:, :1])
+    one_column = WienerKernelRegressor(tuning=None).fit(X, Y[:, :1])
     assert one_column.predict(Z).shape == (11, 1)
     assert one_column.predict_distribution(Z).mean().shape == (11, 1)
 
@@ -170,7 +175,7 @@ def test_several_outputs_are_so_many_single_ones(data):
 def test_outputs_are_drawn_independently(data):
     X, y, Z = data
     draws = (
-        WienerKernelRegressor(noise="gamma(2)")
+        WienerKernelRegressor(noise="gamma(2)", tuning=None)
         .fit(X, np.column_stack([y, y]))
         .sample_y(Z[:1], 4000, of="estimate")
     )
@@ -180,7 +185,7 @@ def test_outputs_are_drawn_independently(data):
 @pytest.mark.parametrize("of", ["estimate", "function", "observation"])
 def test_draws_have_the_covariance_of_the_law(data, of):
     X, y, Z = data
-    model = WienerKernelRegressor(noise="gamma(0.25, scale=2)").fit(X, y)
+    model = WienerKernelRegressor(noise="gamma(0.25, scale=2)", tuning=None).fit(X, y)
     Y = model.predict_distribution(Z, of)
     draws = Y.rvs(40_000, random_state=1)
     np.testing.assert_allclose(draws.mean(axis=0), Y.mean(), atol=0.03)
@@ -192,7 +197,7 @@ def test_draws_have_the_covariance_of_the_law(data, of):
 
 def test_quantiles_and_intervals_put_the_query_point_first(data):
     X, y, Z = data
-    model = WienerKernelRegressor(noise="gamma(0.25, scale=2)").fit(X, y)
+    model = WienerKernelRegressor(noise="gamma(0.25, scale=2)", tuning=None).fit(X, y)
     quantiles = model.predict_quantiles(Z, [0.05, 0.5, 0.95])
     assert quantiles.shape == (11, 3)
     np.testing.assert_allclose(quantiles[:, [0, 2]], model.predict_interval(Z, coverage=0.9), rtol=1e-10)
@@ -206,7 +211,7 @@ def test_repeated_samples_cost_only_their_places():
     rng = np.random.default_rng(0)
     places = rng.uniform(-5, 5, size=(400, 1))
     X = places[rng.integers(0, 400, 20_000)]
-    model = WienerKernelRegressor(RBF(1.0)).fit(X, np.sin(X[:, 0]) + rng.normal(size=20_000))
+    model = WienerKernelRegressor(RBF(1.0), tuning=None).fit(X, np.sin(X[:, 0]) + rng.normal(size=20_000))
     assert model.posterior_.smoother.factor.shape == (400, 400)
     assert np.isfinite(model.log_likelihood())
     assert model.loo().mean.shape == (20_000,)
@@ -214,17 +219,19 @@ def test_repeated_samples_cost_only_their_places():
 
 def test_it_works_in_a_pipeline_a_search_and_cross_validation(data):
     X, y, _ = data
-    pipeline = make_pipeline(StandardScaler(), WienerKernelRegressor(noise=stats.norm(scale=0.2)))
+    pipeline = make_pipeline(
+        StandardScaler(), WienerKernelRegressor(noise=stats.norm(scale=0.2), tuning=None)
+    )
     assert np.all(np.isfinite(cross_val_score(pipeline, X, y)))
     search = GridSearchCV(
-        WienerKernelRegressor(), {"kernel": [RBF(0.5), RBF(2.0)], "noise": ["norm(0, 0.1)"]}, cv=3
+        WienerKernelRegressor(tuning=None), {"kernel": [RBF(0.5), RBF(2.0)], "noise": ["norm(0, 0.1)"]}, cv=3
     )
     assert search.fit(X, y).best_score_ > 0
 
 
 def test_clones_and_pickles_predict_the_same(data):
     X, y, Z = data
-    model = WienerKernelRegressor(2.0 * RBF(1.5), noise=stats.gamma(2), trend="linear").fit(X, y)
+    model = WienerKernelRegressor(2.0 * RBF(1.5), noise=stats.gamma(2), trend="linear", tuning=None).fit(X, y)
     np.testing.assert_array_equal(clone(model).fit(X, y).predict(Z), model.predict(Z))
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(Z), model.predict(Z))
 
@@ -233,7 +240,7 @@ def test_inputs_are_not_modified(data):
     X, y, Z = data
     s = np.ones(30)
     copies = [a.copy() for a in (X, y, Z, s)]
-    model = WienerKernelRegressor(noise="gamma(2)").fit(X, y, noise_scale=s)
+    model = WienerKernelRegressor(noise="gamma(2)", tuning=None).fit(X, y, noise_scale=s)
     model.predict(Z, return_std=True)
     model.uncertainty(Z)
     model.predict_distribution(Z, "observation").cdf(np.zeros(11))
@@ -245,18 +252,18 @@ def test_a_trend_extrapolates_what_the_kernel_forgets():
     X = np.linspace(0, 1, 15)[:, None]
     y = 3.0 + 2.0 * X[:, 0]
     far = np.array([[10.0]])
-    assert abs(WienerKernelRegressor(RBF(0.3), ridge=1e-6).fit(X, y).predict(far)[0]) < 1e-6
-    assert WienerKernelRegressor(RBF(0.3), ridge=1e-6, trend="constant").fit(X, y).predict(far)[
+    assert abs(WienerKernelRegressor(RBF(0.3), ridge=1e-6, tuning=None).fit(X, y).predict(far)[0]) < 1e-6
+    assert WienerKernelRegressor(RBF(0.3), ridge=1e-6, trend="constant", tuning=None).fit(X, y).predict(far)[
         0
     ] == pytest.approx(4, abs=1)
-    assert WienerKernelRegressor(RBF(0.3), ridge=1e-6, trend="linear").fit(X, y).predict(far)[
+    assert WienerKernelRegressor(RBF(0.3), ridge=1e-6, trend="linear", tuning=None).fit(X, y).predict(far)[
         0
     ] == pytest.approx(23.0)
 
 
 class TestUglyCases:
     def test_one_row(self):
-        model = WienerKernelRegressor(RBF(1.0), noise="gamma(0.25, scale=2)").fit([[0.0]], [1.5])
+        model = WienerKernelRegressor(RBF(1.0), noise="gamma(0.25, scale=2)", tuning=None).fit([[0.0]], [1.5])
         assert model.predict([[0.0]])[0] == pytest.approx(0.5)  # k / (k + rho^2) (y - m0)
         u = model.uncertainty([[0.0], [100.0]])
         np.testing.assert_allclose(u.noise, [0.25, 0.0], atol=1e-12)
@@ -265,25 +272,27 @@ class TestUglyCases:
         np.testing.assert_allclose(model.loo().model, 1.0)
 
     def test_all_rows_the_same(self):
-        model = WienerKernelRegressor(RBF(1.0)).fit(np.zeros((50, 2)), np.arange(50.0))
+        model = WienerKernelRegressor(RBF(1.0), tuning=None).fit(np.zeros((50, 2)), np.arange(50.0))
         assert model.predict([[0.0, 0.0]])[0] == pytest.approx(24.5 * 50 / 51)
 
     def test_tiny_ridge_interpolates(self):
         X = np.linspace(0, 10, 8)[:, None]
         y = np.cos(X[:, 0])
-        model = WienerKernelRegressor(RBF(1.0), noise=stats.norm(scale=1e-7)).fit(X, y)
+        model = WienerKernelRegressor(RBF(1.0), noise=stats.norm(scale=1e-7), tuning=None).fit(X, y)
         np.testing.assert_allclose(model.predict(X), y, atol=1e-9)
 
     def test_huge_scale(self, data):
         X, y, Z = data
-        small = WienerKernelRegressor(RBF(1.0)).fit(X, y)
-        huge = WienerKernelRegressor(1e40 * RBF(1.0), noise=stats.norm(scale=1e20)).fit(X, 1e20 * y)
+        small = WienerKernelRegressor(RBF(1.0), tuning=None).fit(X, y)
+        huge = WienerKernelRegressor(1e40 * RBF(1.0), noise=stats.norm(scale=1e20), tuning=None).fit(
+            X, 1e20 * y
+        )
         np.testing.assert_allclose(huge.predict(Z), 1e20 * small.predict(Z), rtol=1e-9)
         np.testing.assert_allclose(huge.uncertainty(Z).model, 1e40 * small.uncertainty(Z).model, rtol=1e-6)
 
     def test_a_far_point_knows_only_the_prior(self, data):
         X, y, _ = data
-        model = WienerKernelRegressor(RBF(1.0), noise="gamma(0.25, scale=2)").fit(X, y)
+        model = WienerKernelRegressor(RBF(1.0), noise="gamma(0.25, scale=2)", tuning=None).fit(X, y)
         far = [[1e3, 1e3]]
         assert model.predict(far)[0] == 0.0
         Y = model.predict_distribution(far)
@@ -293,7 +302,7 @@ class TestUglyCases:
     def test_no_query_points_are_refused_as_scikit_learn_does(self, data):
         X, y, _ = data
         with pytest.raises(ValueError, match="0 sample"):
-            WienerKernelRegressor().fit(X, y).predict(np.empty((0, 2)))
+            WienerKernelRegressor(tuning=None).fit(X, y).predict(np.empty((0, 2)))
 
 
 @pytest.mark.parametrize(
@@ -322,7 +331,7 @@ def test_bad_arguments_are_named(data, arguments, fit, message):
 def test_a_kernel_of_the_wrong_kind_is_refused(data):
     X, y, _ = data
     with pytest.raises(TypeError, match="kernel"):
-        WienerKernelRegressor("rbf").fit(X, y)
+        WienerKernelRegressor("rbf", tuning=None).fit(X, y)
 
 
 def test_bad_data_are_refused(data):
@@ -334,22 +343,22 @@ def test_bad_data_are_refused(data):
         (X[:-1], y),
     ]:
         with pytest.raises(ValueError):
-            WienerKernelRegressor().fit(bad_X, bad_y)
+            WienerKernelRegressor(tuning=None).fit(bad_X, bad_y)
     with pytest.raises(NotFittedError):
-        WienerKernelRegressor().predict(Z)
+        WienerKernelRegressor(tuning=None).predict(Z)
     with pytest.raises(ValueError, match="3 features"):
-        WienerKernelRegressor().fit(X, y).predict(np.zeros((1, 3)))
+        WienerKernelRegressor(tuning=None).fit(X, y).predict(np.zeros((1, 3)))
 
 
 def test_a_singular_kernel_matrix_names_the_remedies(data):
     X, y, _ = data
     with pytest.raises(NotPositiveDefiniteError, match="ridge"):
-        WienerKernelRegressor(RBF(1e4), ridge=1e-18).fit(X, y)
+        WienerKernelRegressor(RBF(1e4), ridge=1e-18, tuning=None).fit(X, y)
 
 
 def test_bad_questions_are_refused(data):
     X, y, Z = data
-    model = WienerKernelRegressor().fit(X, y)
+    model = WienerKernelRegressor(tuning=None).fit(X, y)
     with pytest.raises(ValueError, match="of must be one of"):
         model.predict_distribution(Z, of="future")
     with pytest.raises(ValueError, match="return_std and return_cov"):
@@ -367,8 +376,8 @@ def test_bad_questions_are_refused(data):
 def test_feature_map_equals_its_kernel(data):
     X, y, Z = data
     phi = lambda x: np.column_stack([np.ones(len(x)), x, x**2])
-    features = WienerKernelRegressor(FeatureMap(phi, scale=1.5)).fit(X, y)
-    plain = WienerKernelRegressor(lambda a, b: 2.25 * phi(a) @ phi(b).T).fit(X, y)
+    features = WienerKernelRegressor(FeatureMap(phi, scale=1.5), tuning=None).fit(X, y)
+    plain = WienerKernelRegressor(lambda a, b: 2.25 * phi(a) @ phi(b).T, tuning=None).fit(X, y)
     np.testing.assert_allclose(features.predict(Z), plain.predict(Z), rtol=1e-9)
 
 
@@ -376,9 +385,9 @@ def test_feature_map_equals_its_kernel(data):
 def test_gradients_equal_finite_differences(data, n_outputs):
     X, y, Z = data
     y = y if n_outputs is None else np.column_stack([y, y**2])
-    model = WienerKernelRegressor(2.0 * Matern([0.9, 1.4], nu=2.5), noise="gamma(2)", trend="linear").fit(
-        X, y
-    )
+    model = WienerKernelRegressor(
+        2.0 * Matern([0.9, 1.4], nu=2.5), noise="gamma(2)", trend="linear", tuning=None
+    ).fit(X, y)
     gradient, h = model.predict_gradient(Z), 1e-6
     for k, step in enumerate(h * np.eye(2)):
         ahead, behind = Z + step, Z - step
@@ -397,7 +406,7 @@ def test_gradients_equal_finite_differences(data, n_outputs):
 
 def test_the_lean_predictor_equals_the_estimator(data):
     X, y, Z = data
-    model = WienerKernelRegressor(2.0 * RBF(1.3), noise="gamma(0.25, scale=2)").fit(X, y)
+    model = WienerKernelRegressor(2.0 * RBF(1.3), noise="gamma(0.25, scale=2)", tuning=None).fit(X, y)
     mean, noise, part = model.predictor()(Z)
     np.testing.assert_allclose(mean, model.predict(Z), rtol=1e-11)
     np.testing.assert_allclose(noise, model.uncertainty(Z).noise, rtol=1e-10)
@@ -407,22 +416,22 @@ def test_the_lean_predictor_equals_the_estimator(data):
 
 def test_the_ridge_path_equals_refits(data):
     X, y, Z = data
-    model = WienerKernelRegressor(RBF(1.3)).fit(X, y)
+    model = WienerKernelRegressor(RBF(1.3), tuning=None).fit(X, y)
     path = model.ridge_path([0.1, 1.0])
     for mean, ridge in zip(path.mean(Z), path.ridges, strict=True):
-        refit = WienerKernelRegressor(RBF(1.3), ridge=float(ridge)).fit(X, y)
+        refit = WienerKernelRegressor(RBF(1.3), ridge=float(ridge), tuning=None).fit(X, y)
         np.testing.assert_allclose(mean[:, 0], refit.predict(Z), rtol=1e-10)
 
 
 def test_bounds_and_plans_are_views_of_the_model(data):
     X, y, Z = data
-    model = WienerKernelRegressor(2.0 * RBF(1.3), noise="gamma(0.25, scale=2)").fit(X, y)
+    model = WienerKernelRegressor(2.0 * RBF(1.3), noise="gamma(0.25, scale=2)", tuning=None).fit(X, y)
     lower, upper = model.bound(Z, norm=50.0, confidence=0.9)
     assert np.all(lower < model.predict(Z))
     assert np.all(model.predict(Z) < upper)
     needed = model.samples_needed(Z, std=0.1)
     assert np.all(needed.after <= 0.1)
-    repeated = WienerKernelRegressor(2.0 * RBF(1.3), noise="gamma(0.25, scale=2)").fit(
+    repeated = WienerKernelRegressor(2.0 * RBF(1.3), noise="gamma(0.25, scale=2)", tuning=None).fit(
         np.vstack([X, np.repeat(Z[:1], needed.number[0], axis=0)]), np.append(y, np.zeros(needed.number[0]))
     )
     assert repeated.predict(Z[:1], return_std=True)[1][0] == pytest.approx(needed.after[0], rel=1e-8)

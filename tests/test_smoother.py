@@ -1,5 +1,7 @@
 """The smoother against the formulas written out with dense inverses, for every structure of noise and trend."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -179,9 +181,48 @@ def test_results_do_not_depend_on_the_chunks(monkeypatch):
     smoother, _, Z = problem("replicated", "linear")
     whole = smoother.mean(Z), *smoother.variances(Z), smoother.mean_and_variance(Z)[1]
     monkeypatch.setattr("wienerkernel.smoother.CHUNK", 8)
+    monkeypatch.setattr("wienerkernel.smoother.CHUNK_ROWS", 2)
     parts = smoother.mean(Z), *smoother.variances(Z), smoother.mean_and_variance(Z)[1]
     for one, other in zip(whole, parts, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize("structure", ["distinct", "replicated", "correlated", "other ridge"])
+def test_mean_and_parts_equal_those_asked_for_one_by_one(structure):
+    smoother, _, Z = problem(structure, "linear", n_outputs=2)
+    mean, model, gain = smoother.mean_and_parts(Z)
+    np.testing.assert_allclose(mean, smoother.mean(Z), **TOLERANCE)
+    np.testing.assert_allclose(model, smoother.variances(Z)[0], **TOLERANCE)
+    np.testing.assert_allclose(
+        gain,
+        np.sum(
+            smoother.samples.per_noise(smoother.weights(Z))[0] ** 2
+            * smoother.samples.per_noise(smoother.weights(Z))[1],
+            axis=1,
+        ),
+        **TOLERANCE,
+    )
+
+
+def test_mean_and_parts_evaluate_the_kernel_once(monkeypatch):
+    smoother, _, Z = problem("distinct", None)
+    smoother.mean(Z)
+    asked = []
+    evaluate = RBF._values
+    monkeypatch.setattr(RBF, "_values", lambda k, P, Q: asked.append(1) or evaluate(k, P, Q))
+    smoother.mean_and_parts(Z)
+    assert len(asked) == 1
+
+
+def test_fit_and_prediction_fit_into_little_more_than_the_factor():
+    n = 2500
+    X, Z = np.random.default_rng(0).normal(size=(n, 8)), np.random.default_rng(1).normal(size=(1000, 8))
+    samples = Samples.collapse(X, np.ones(n), np.ones(n))
+    tracemalloc.start()
+    Smoother(RBF(2.0), samples, X[:, :1]).mean_and_parts(Z)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.3 * 8 * n**2
 
 
 def test_posterior_variance_is_model_plus_noise_part_when_the_ridge_is_the_noise_variance():

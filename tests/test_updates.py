@@ -6,6 +6,7 @@ import pytest
 from wienerkernel import RBF, WienerKernelRegressor
 from wienerkernel.growing import Growing, deleted, rank_one
 from wienerkernel.linalg import solve_lower, solve_lower_transposed
+from wienerkernel.samples import Samples
 
 
 @pytest.fixture
@@ -85,7 +86,7 @@ def same(one, other, Z):
 def test_appending_rows_equals_refitting(trend, n_places, steps):
     X, y, s = rows(60, n_places)
     Z = np.random.default_rng(9).normal(size=(5, 2))
-    model = WienerKernelRegressor(2.0 * RBF(0.9), noise="gamma(2)", trend=trend)
+    model = WienerKernelRegressor(2.0 * RBF(0.9), noise="gamma(2)", trend=trend, tuning=None)
     model.fit(X[:30], y[:30], noise_scale=s[:30])
     start = 30
     for stop in steps:
@@ -93,7 +94,9 @@ def test_appending_rows_equals_refitting(trend, n_places, steps):
         start = stop
     same(
         model,
-        WienerKernelRegressor(2.0 * RBF(0.9), noise="gamma(2)", trend=trend).fit(X, y, noise_scale=s),
+        WienerKernelRegressor(2.0 * RBF(0.9), noise="gamma(2)", trend=trend, tuning=None).fit(
+            X, y, noise_scale=s
+        ),
         Z,
     )
 
@@ -103,25 +106,45 @@ def test_appending_rows_equals_refitting(trend, n_places, steps):
 def test_forgetting_rows_equals_never_having_seen_them(n_places, gone):
     X, y, s = rows(60, n_places)
     Z = np.random.default_rng(9).normal(size=(5, 2))
-    model = WienerKernelRegressor(2.0 * RBF(0.9), noise="gamma(2)").fit(X, y, noise_scale=s).forget(gone)
+    model = (
+        WienerKernelRegressor(2.0 * RBF(0.9), noise="gamma(2)", tuning=None)
+        .fit(X, y, noise_scale=s)
+        .forget(gone)
+    )
     keep = np.delete(np.arange(60), gone)
     same(
         model,
-        WienerKernelRegressor(2.0 * RBF(0.9), noise="gamma(2)").fit(X[keep], y[keep], noise_scale=s[keep]),
+        WienerKernelRegressor(2.0 * RBF(0.9), noise="gamma(2)", tuning=None).fit(
+            X[keep], y[keep], noise_scale=s[keep]
+        ),
         Z,
     )
+
+
+@pytest.mark.parametrize("n_places", [1, 12, 1000])
+@pytest.mark.parametrize("step", [1, 3, 30])
+def test_samples_extended_equal_samples_collapsed_at_once(n_places, step):
+    X, _, s = rows(60, n_places)
+    samples = Samples.collapse(X[:30], 0.3 * s[:30] ** 2, s[:30])
+    for start in range(30, 60, step):
+        part = slice(start, start + step)
+        samples = samples.extended(X[part], 0.3 * s[part] ** 2, s[part])
+    expected = Samples.collapse(X, 0.3 * s**2, s)
+    for name in ("points", "index", "share", "row_regulariser", "scale", "regulariser", "gain"):
+        np.testing.assert_array_equal(getattr(samples, name), getattr(expected, name))
 
 
 def test_partial_fit_on_a_new_model_is_fit():
     X, y, _ = rows(10, 10)
     np.testing.assert_array_equal(
-        WienerKernelRegressor().partial_fit(X, y).predict(X), WienerKernelRegressor().fit(X, y).predict(X)
+        WienerKernelRegressor(tuning=None).partial_fit(X, y).predict(X),
+        WienerKernelRegressor(tuning=None).fit(X, y).predict(X),
     )
 
 
 def test_an_older_view_is_not_changed_by_growth():
     X, y, _ = rows(40, 1000)
-    model = WienerKernelRegressor().fit(X[:20], y[:20])
+    model = WienerKernelRegressor(tuning=None).fit(X[:20], y[:20])
     model.partial_fit(X[20:25], y[20:25])
     old, before = model.posterior_, model.posterior_.mean(X)
     model.partial_fit(X[25:], y[25:])
@@ -130,7 +153,7 @@ def test_an_older_view_is_not_changed_by_growth():
 
 def test_bad_updates_are_refused():
     X, y, _ = rows(10, 10)
-    model = WienerKernelRegressor().fit(X, y)
+    model = WienerKernelRegressor(tuning=None).fit(X, y)
     with pytest.raises(ValueError, match="3 features"):
         model.partial_fit(np.zeros((1, 3)), [0.0])
     with pytest.raises(ValueError, match="output"):
@@ -140,4 +163,4 @@ def test_bad_updates_are_refused():
     with pytest.raises(ValueError, match="at least one"):
         model.forget(range(10))
     with pytest.raises(ValueError, match="correlated"):
-        WienerKernelRegressor().fit(X, y, noise_scale=np.eye(10)).partial_fit(X[:1], y[:1])
+        WienerKernelRegressor(tuning=None).fit(X, y, noise_scale=np.eye(10)).partial_fit(X[:1], y[:1])

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from .chaos import two_term as two_term
     from .design import NextSample as NextSample
     from .design import SamplesNeeded as SamplesNeeded
+    from .diagnostics import Comparison as Comparison
+    from .diagnostics import ScoreReport as ScoreReport
+    from .diagnostics import compare as compare
+    from .diagnostics import crps as crps
     from .distribution import PredictiveDistribution as PredictiveDistribution
     from .kernels import RBF as RBF
     from .kernels import Constant as Constant
@@ -38,16 +42,20 @@ if TYPE_CHECKING:
     from .noise import Mixture as Mixture
     from .noise import Noise as Noise
     from .noise import Residuals as Residuals
+    from .noise import SmoothedResiduals as SmoothedResiduals
     from .noise import as_noise as as_noise
+    from .noise.family import Family as Family
     from .optimize import Optimizer as Optimizer
     from .optimize import SafetyConstraint as SafetyConstraint
     from .optimize import minimize as minimize
+    from .plotting import ScoreDisplay as ScoreDisplay
     from .plotting import TubeDisplay as TubeDisplay
     from .prediction import LeaveOneOut as LeaveOneOut
     from .prediction import PredictionGradient as PredictionGradient
     from .prediction import Uncertainty as Uncertainty
     from .regressor import WienerKernelRegressor as WienerKernelRegressor
     from .ridge_path import RidgePath as RidgePath
+    from .tuning import Tuned as Tuned
 
 __version__ = "0.1.0"
 
@@ -55,6 +63,7 @@ _HOME = {
     "bounds": ["NormWarning", "rkhs_norm"],
     "chaos": ["ChaosForm", "Expansion", "JointBasis", "OrthogonalBasis", "project", "two_term"],
     "design": ["NextSample", "SamplesNeeded"],
+    "diagnostics": ["Comparison", "ScoreReport", "compare", "crps"],
     "distribution": ["PredictiveDistribution"],
     "kernels": [
         "RBF",
@@ -71,12 +80,14 @@ _HOME = {
     "law": ["AccuracyWarning", "LinearCombination"],
     "lean": ["LeanPredictor"],
     "linalg": ["NotPositiveDefiniteError"],
-    "noise": ["Mixture", "Noise", "Residuals", "as_noise"],
+    "noise": ["Mixture", "Noise", "Residuals", "SmoothedResiduals", "as_noise"],
+    "noise.family": ["Family"],
     "optimize": ["Optimizer", "SafetyConstraint", "minimize"],
-    "plotting": ["TubeDisplay"],
+    "plotting": ["ScoreDisplay", "TubeDisplay"],
     "prediction": ["LeaveOneOut", "PredictionGradient", "Uncertainty"],
     "ridge_path": ["RidgePath"],
     "regressor": ["WienerKernelRegressor"],
+    "tuning": ["Tuned"],
 }
 _ROOM = {name: room for room, names in _HOME.items() for name in names}
 

@@ -1,13 +1,11 @@
 """Arrays of other libraries: torch, CuPy, JAX and whatever follows the array API standard.
 
-The standard has no triangular solve, no inverse from a factor and nothing in place; these are dispatched here, and
-nowhere else. A NumPy array never needs the optional package ``array-api-compat``. torch works in place and in blocks:
-the largest matrix that fits is then the largest that can be factorised.
+What the standard lacks, or what is done in place where a library can, is dispatched here and, for linear algebra, in
+``foreign.py``, and nowhere else. A NumPy array never needs the optional package ``array-api-compat``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,18 +14,16 @@ from ._typing import Array, FloatArray
 
 __all__ = [
     "add_covariance",
-    "add_outer",
     "as_float64",
     "as_numpy",
     "block",
     "blocked_above",
-    "cholesky",
     "chunk",
     "contiguous",
     "copy",
     "diagonal",
+    "eye",
     "filled",
-    "inverse_from_cholesky",
     "is_foreign",
     "is_numpy",
     "library",
@@ -37,8 +33,6 @@ __all__ = [
     "row_dots",
     "set_diagonal",
     "slices",
-    "solve_triangular",
-    "subtract_product",
     "take",
     "trace",
 ]
@@ -149,7 +143,16 @@ def _device(x: Array) -> Any:
     return array_api_compat.device(x)
 
 
-def _eye(matrix: Array) -> Array:
+def eye(matrix: Array) -> Array:
+    """The identity of the size, library, device and dtype of a square matrix.
+
+    Examples
+    --------
+    >>> eye(np.zeros((2, 2))).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    if is_numpy(matrix):
+        return np.eye(len(matrix), dtype=matrix.dtype)
     return namespace(matrix).eye(matrix.shape[0], dtype=matrix.dtype, device=_device(matrix))
 
 
@@ -242,7 +245,7 @@ def set_diagonal(matrix: Array, values: Array) -> Array:
     if library(matrix) == "torch":
         matrix.diagonal().copy_(values)
         return matrix
-    return namespace(matrix).where(_eye(matrix) == 1, values, matrix)
+    return namespace(matrix).where(eye(matrix) == 1, values, matrix)
 
 
 def positive_part(x: Array) -> Array:
@@ -333,133 +336,3 @@ def chunk(x: Array, numpy_chunk: int) -> int:
     1000
     """
     return numpy_chunk if is_numpy(x) else TORCH_CHUNK
-
-
-def subtract_product(target: Array, a: Any, b: Array, matmul: Callable[..., Any]) -> None:
-    """target -= A B', in place and, in torch, without a temporary.
-
-    Examples
-    --------
-    >>> target = np.ones((1, 1))
-    >>> subtract_product(target, np.ones((1, 2)), np.ones((1, 2)), lambda a, b, transpose_b: a @ b.T)
-    >>> target.tolist()
-    [[-1.0]]
-    """
-    if library(target) == "torch":
-        target.addmm_(a, b.T, alpha=-1)
-    else:
-        target -= matmul(a, b, transpose_b=True)
-
-
-def cholesky(matrix: Array) -> tuple[Any, int | None]:
-    """Lower Cholesky factor from the lower triangle, and the row of the first bad pivot.
-
-    The row is -1 if there is none, and None if the library does not say.
-
-    Examples
-    --------
-    >>> cholesky(np.array([[4.0, 2.0], [2.0, 2.0]]))[0].tolist()
-    [[2.0, 0.0], [1.0, 1.0]]
-    """
-    if library(matrix) == "torch":
-        import torch
-
-        factor, info = torch.linalg.cholesky_ex(matrix)
-        return factor, int(info) - 1
-    xp = namespace(matrix)
-    whole = xp.tril(matrix)
-    whole = whole + xp.tril(matrix, k=-1).T
-    try:
-        factor = xp.linalg.cholesky(whole)
-    except np.linalg.LinAlgError:
-        return matrix, None
-    return factor, -1 if bool(xp.all(xp.isfinite(factor))) else None
-
-
-def solve_triangular(factor: Array, rows: Array, *, transposed: bool) -> Array:
-    """Rows v with L v = b, or L'v = b if ``transposed``, for each row b; in place in torch.
-
-    Examples
-    --------
-    >>> solve_triangular(np.array([[2.0, 0.0], [1.0, 1.0]]), np.array([[2.0, 3.0]]), transposed=False).tolist()
-    [[1.0, 2.0]]
-    """
-    name = library(factor)
-    if name == "torch":
-        return _solve_in_blocks(factor, rows, transposed)
-    if name == "jax":
-        from jax.scipy.linalg import solve_triangular as solve
-
-        return solve(factor, rows.T, lower=True, trans=int(transposed)).T
-    if name == "cupy":
-        from cupyx.scipy.linalg import solve_triangular as solve
-
-        return solve(factor, rows.T, lower=True, trans=int(transposed)).T
-    xp = namespace(factor)
-    lower = xp.tril(factor)
-    return xp.linalg.solve(lower.T if transposed else lower, rows.T).T
-
-
-def _solve_in_blocks(factor: Array, rows: Array, transposed: bool) -> Array:
-    """The solve in torch: mostly products of matrices, and the factor, which may fill the device, is not copied."""
-    import torch
-
-    blocks = slices(factor.shape[0], TORCH_BLOCK)
-    for a in reversed(blocks) if transposed else blocks:
-        corner = factor[a, a] if transposed else factor[a, a].T
-        part = rows[:, a].contiguous()
-        torch.linalg.solve_triangular(corner, part, upper=not transposed, left=False, out=part)
-        rows[:, a] = part
-        if transposed:
-            rows[:, : a.start].addmm_(part, factor[a, : a.start], alpha=-1)
-        else:
-            rows[:, a.stop :].addmm_(part, factor[a.stop :, a].T, alpha=-1)
-    return rows
-
-
-def inverse_from_cholesky(factor: Array) -> Array:
-    """Lower triangle of (L L')^-1; what is above it has no meaning.
-
-    Examples
-    --------
-    >>> inverse_from_cholesky(np.array([[2.0, 0.0], [1.0, 1.0]])).tolist()
-    [[0.5, -0.5], [-0.5, 1.0]]
-    """
-    if library(factor) == "torch":
-        return _inverse_in_blocks(factor)
-    inverse = solve_triangular(factor, _eye(factor), transposed=False).T
-    return inverse.T @ inverse
-
-
-def _inverse_in_blocks(factor: Array) -> Array:
-    """The inverse in torch: products of matrices, for which a GPU is made, in one copy of the factor."""
-    import torch
-
-    # Smaller than elsewhere: of the blocks on the diagonal, half is computed in vain.
-    inverse, blocks = factor.tril(), slices(factor.shape[0], max(1, TORCH_BLOCK // 2))
-    # First M = L^-1, downwards by rows of blocks: M_ab = -M_aa sum_{b <= c < a} L_ac M_cb.
-    for i, a in enumerate(blocks):
-        corner = torch.linalg.solve_triangular(inverse[a, a], _eye(inverse[a, a]), upper=False)
-        for b in blocks[:i]:
-            between = slice(b.start, a.start)
-            inverse[a, b] = inverse[a, between] @ inverse[between, b]
-        inverse[a, : a.start] = -corner @ inverse[a, : a.start]
-        inverse[a, a] = corner
-    # Then M'M: its rows a need the rows of M from a on, so that those above may be overwritten.
-    for a in blocks:
-        row = inverse[a, a].T @ inverse[a, : a.stop]
-        inverse[a, : a.stop] = row.addmm_(inverse[a.stop :, a].T, inverse[a.stop :, : a.stop])
-    return inverse
-
-
-def add_outer(matrix: Array, rows: Array, alpha: float, beta: float) -> Array:
-    """beta M + alpha R'R, in place where the library can.
-
-    Examples
-    --------
-    >>> add_outer(np.eye(1), np.array([[2.0]]), 1.0, -1.0).tolist()
-    [[3.0]]
-    """
-    if library(matrix) == "torch":
-        return matrix.addmm_(rows.T, rows, alpha=alpha, beta=beta)
-    return beta * matrix + alpha * (rows.T @ rows)

@@ -262,7 +262,7 @@ def bound(
     Examples
     --------
     >>> from wienerkernel import RBF, WienerKernelRegressor
-    >>> model = WienerKernelRegressor(RBF(1.0), noise="gamma(0.25, scale=2)").fit([[0.0], [1.0]], [0.5, 1.5])
+    >>> model = WienerKernelRegressor(RBF(1.0), noise="gamma(0.25, scale=2)", tuning=None).fit([[0.0], [1.0]], [0.5, 1.5])
     >>> lower, upper = bound(model.posterior_, np.array([[0.5]]), norm=1.0)
     >>> round(float(lower[0]), 4), round(float(upper[0]), 4)   # the noise is skewed, and so is the interval
     (-1.4399, 1.0929)
@@ -305,7 +305,7 @@ def rkhs_norm(posterior: Posterior) -> Any:
     Examples
     --------
     >>> from wienerkernel import RBF, WienerKernelRegressor
-    >>> round(rkhs_norm(WienerKernelRegressor(RBF(1.0)).fit([[0.0]], [2.0]).posterior_), 9)
+    >>> round(rkhs_norm(WienerKernelRegressor(RBF(1.0), tuning=None).fit([[0.0]], [2.0]).posterior_), 9)
     1.0
     """
     smoother = posterior.smoother
@@ -335,7 +335,7 @@ def norm_lower_bound(posterior: Posterior, confidence: float = 0.95) -> Any:
     Examples
     --------
     >>> from wienerkernel import RBF, WienerKernelRegressor
-    >>> model = WienerKernelRegressor(RBF(1.0)).fit([[0.0]], [20.0])
+    >>> model = WienerKernelRegressor(RBF(1.0), tuning=None).fit([[0.0]], [20.0])
     >>> round(norm_lower_bound(model.posterior_), 3)   # half of 20 minus half of the normal quantile 1.96
     9.02
     """

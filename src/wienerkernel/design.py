@@ -77,7 +77,7 @@ def samples_needed(posterior: Posterior, X: Array, *, std: ArrayLike, of: str = 
     Examples
     --------
     >>> from wienerkernel import RBF, WienerKernelRegressor
-    >>> model = WienerKernelRegressor(RBF(1.0)).fit([[0.0]], [1.0])
+    >>> model = WienerKernelRegressor(RBF(1.0), tuning=None).fit([[0.0]], [1.0])
     >>> plan = samples_needed(model.posterior_, np.array([[0.0], [9.0]]), std=0.5)
     >>> plan.number.tolist(), plan.paper_bound.tolist()
     ([2, 3], [4, 4])
@@ -142,7 +142,7 @@ class NextSample:
     Examples
     --------
     >>> from wienerkernel import RBF, WienerKernelRegressor
-    >>> model = WienerKernelRegressor(9.0 * RBF(1.0)).fit([[0.0]], [1.0])
+    >>> model = WienerKernelRegressor(9.0 * RBF(1.0), tuning=None).fit([[0.0]], [1.0])
     >>> next_sample(model.posterior_, np.array([[0.0], [5.0]]), n_samples=3).repeat.tolist()
     [False, True, True]
     """
@@ -189,7 +189,7 @@ def next_sample(
     Examples
     --------
     >>> from wienerkernel import RBF, WienerKernelRegressor
-    >>> model = WienerKernelRegressor(RBF(1.0)).fit([[0.0]], [1.0])
+    >>> model = WienerKernelRegressor(RBF(1.0), tuning=None).fit([[0.0]], [1.0])
     >>> plan = next_sample(model.posterior_, np.array([[0.0], [1.0], [2.0]]))
     >>> plan.points.tolist(), plan.repeat.tolist()
     ([[2.0]], [False])

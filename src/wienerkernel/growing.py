@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.blas import dtrsv
 
 from ._typing import FloatArray
 from .linalg import cholesky, matmul, solve_lower
 
 __all__ = ["Growing", "deleted", "rank_one"]
-
-BLOCK = 128
 
 
 @dataclass
@@ -55,7 +52,7 @@ class Growing:
             The memory that it lives in.
         """
         k, n = cross.shape
-        cross = solve_lower(factor, cross) if k > 1 else _solve_one(factor, cross[0])[None, :]
+        cross = solve_lower(factor, cross)
         corner -= matmul(cross, cross, transpose_b=True)
         corner = cholesky(corner)
         store = self
@@ -66,16 +63,6 @@ class Growing:
         store.memory[n : n + k, n : n + k] = corner
         store.used = n + k
         return store.memory[: n + k, : n + k], store
-
-
-def _solve_one(factor: FloatArray, row: FloatArray) -> FloatArray:
-    """solve_lower for one row: each entry of the factor is read once, at the speed of the memory."""
-    for start in range(0, len(row), BLOCK):
-        part = slice(start, start + BLOCK)
-        row[part] -= factor[part, :start] @ row[:start]
-        corner = np.ascontiguousarray(factor[part, part])
-        row[part] = dtrsv(corner.T, row[part], lower=0, trans=1)
-    return row
 
 
 def rank_one(factor: FloatArray, vector: FloatArray, sign: float) -> FloatArray:

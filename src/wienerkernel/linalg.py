@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import get_blas_funcs, get_lapack_funcs
 
-from . import arrays
+from . import arrays, foreign
 from ._typing import Array
 
 __all__ = [
@@ -71,7 +71,7 @@ def cholesky(matrix: Array) -> Array:
         # In strips that are narrower than the blocks: of what is on the diagonal, half is computed in vain.
         for b in arrays.slices(n - a.stop, max(1, step // 4)):
             rest = matrix[a.stop :, a.stop :]
-            arrays.subtract_product(rest[b.start :, b], panel[b.start :], panel[b], matmul)
+            _subtract_product(rest[b.start :, b], panel[b.start :], panel[b])
     return matrix
 
 
@@ -83,7 +83,7 @@ def _factor(matrix: Array, offset: int) -> Array:
         factor = factor.T
         row: int | None = int(info) - 1
     else:
-        factor, row = arrays.cholesky(matrix)
+        factor, row = foreign.cholesky(matrix)
     if row != -1:
         where = "" if row is None else f" at row {offset + row}"
         raise NotPositiveDefiniteError(
@@ -94,19 +94,24 @@ def _factor(matrix: Array, offset: int) -> Array:
     return factor
 
 
+def _subtract_product(target: Array, a: Array, b: Array) -> None:
+    if arrays.is_numpy(target):
+        target -= matmul(a, b, transpose_b=True)
+    else:
+        foreign.subtract_product(target, a, b)
+
+
 def _trsm(factor: Array, rows: Array, transposed: int) -> Array:
     if 0 in rows.shape:
         return rows
     if not arrays.is_numpy(factor):
-        return arrays.solve_triangular(factor, rows, transposed=not transposed)
-    if factor.flags.c_contiguous:
-        trsm: Any = get_blas_funcs("trsm", (factor, rows))
-        return np.asarray(trsm(1.0, factor.T, rows.T, lower=0, trans_a=transposed, overwrite_b=1).T)
-    # A factor that has room to grow is part of a larger array; trtrs takes its leading dimension.
-    n, width = len(factor), factor.strides[0] // factor.itemsize
-    padded = np.lib.stride_tricks.as_strided(factor, (n, width), factor.strides, writeable=False)
+        return foreign.solve_triangular(factor, rows, transposed=not transposed)
+    if not factor.flags.c_contiguous:
+        # Part of a larger array, because it has room to grow; trtrs takes its leading dimension.
+        n, width = len(factor), factor.strides[0] // factor.itemsize
+        factor = np.lib.stride_tricks.as_strided(factor, (n, width), factor.strides, writeable=False)
     trtrs: Any = get_lapack_funcs("trtrs", (factor, rows))
-    solution, _ = trtrs(padded.T, rows.T, lower=0, trans=transposed, overwrite_b=1)
+    solution, _ = trtrs(factor.T, rows.T, lower=0, trans=transposed, overwrite_b=1)
     return np.asarray(solution.T)
 
 
@@ -171,11 +176,35 @@ def inverse_from_cholesky(factor: Array) -> Array:
     >>> np.tril(inverse_from_cholesky(np.array([[2.0, 0.0], [1.0, 1.0]]))).tolist()
     [[0.5, 0.0], [-0.5, 1.0]]
     """
-    if not arrays.is_numpy(factor):
-        return arrays.inverse_from_cholesky(factor)
-    potri: Any = get_lapack_funcs("potri", (factor,))
-    inverse, _ = potri(np.array(factor, order="C").T, lower=0, overwrite_c=1)
-    return np.asarray(inverse.T)
+    if arrays.is_numpy(factor) and len(factor) <= BLOCKED_ABOVE:
+        potri: Any = get_lapack_funcs("potri", (factor,))
+        inverse, _ = potri(np.array(factor, order="C").T, lower=0, overwrite_c=1)
+        return np.asarray(inverse.T)
+    if arrays.is_numpy(factor) or arrays.library(factor) == "torch":
+        return _inverse_in_blocks(factor)
+    return foreign.inverse_from_cholesky(factor)
+
+
+def _inverse_in_blocks(factor: Array) -> Array:
+    """The inverse by products of matrices, in one copy of the factor."""
+    # Smaller than elsewhere: of the blocks on the diagonal, half is computed in vain.
+    inverse, blocks = (
+        arrays.copy(factor),
+        arrays.slices(factor.shape[0], max(1, arrays.block(factor, 2 * BLOCK) // 2)),
+    )
+    # First M = L^-1, downwards by rows of blocks: M_ab = -M_aa sum_{b <= c < a} L_ac M_cb.
+    for i, a in enumerate(blocks):
+        corner = arrays.contiguous(inverse[a, a])
+        corner = solve_lower_transposed(corner, arrays.eye(corner))
+        inverse[a, a] = corner
+        for b in blocks[:i]:
+            between = slice(b.start, a.start)
+            inverse[a, b] = matmul(inverse[a, between], inverse[between, b])
+        inverse[a, : a.start] = matmul(-corner, inverse[a, : a.start])
+    # Then M'M: its rows a need the rows of M from a on, so that those above may be overwritten.
+    for a in blocks:
+        inverse[a, : a.stop] = matmul(inverse[a.start :, a].T, inverse[a.start :, : a.stop])
+    return inverse
 
 
 def add_outer(matrix: Array, rows: Array, alpha: float, beta: float) -> Array:
@@ -200,7 +229,7 @@ def add_outer(matrix: Array, rows: Array, alpha: float, beta: float) -> Array:
     [[0.0, 0.0], [2.0, 3.0]]
     """
     if not arrays.is_numpy(matrix):
-        return arrays.add_outer(matrix, rows, alpha, beta)
+        return foreign.add_outer(matrix, rows, alpha, beta)
     n = len(matrix)
     if n <= BLOCKED_ABOVE:
         syrk: Any = get_blas_funcs("syrk", (matrix, rows))
@@ -232,5 +261,8 @@ def matmul(a: Array, b: Array, *, transpose_b: bool = False) -> Array:
     """
     if not arrays.is_numpy(a):
         return a @ (b.T if transpose_b else b)
+    if b.shape[1 - int(transpose_b)] == 1:
+        gemv: Any = get_blas_funcs("gemv", (a, b))
+        return np.asarray(gemv(1.0, a.T, b.ravel(), trans=1)[:, None])
     gemm: Any = get_blas_funcs("gemm", (a, b))
     return np.asarray(gemm(1.0, b.T, a.T, trans_a=int(transpose_b)).T)

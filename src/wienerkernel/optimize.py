@@ -130,7 +130,7 @@ def expected_improvement(
     Examples
     --------
     >>> from wienerkernel import RBF, WienerKernelRegressor
-    >>> model = WienerKernelRegressor(RBF(1.0), noise="gamma(0.25, scale=2)").fit([[0.0]], [1.0])
+    >>> model = WienerKernelRegressor(RBF(1.0), noise="gamma(0.25, scale=2)", tuning=None).fit([[0.0]], [1.0])
     >>> F = model.predict_distribution([[0.0], [2.0]], of="function")
     >>> expected_improvement(F, 0.25).round(4).tolist()
     [0.258, 0.2983]
@@ -253,7 +253,7 @@ class Optimizer:
         self.objective, self.acquisition, self.confidence = objective, acquisition, confidence
         self.safety, self.refine = safety, refine
         self.generator = as_generator(random_state)
-        self.model = WienerKernelRegressor(kernel, noise=noise)
+        self.model = WienerKernelRegressor(kernel, noise=noise, tuning=None)
         self.candidates = self._fill(candidates) if isinstance(candidates, int) else self._points(candidates)
         seeds = None if safety is None else safety.seeds
         self.seeds = np.empty((0, len(self.space))) if seeds is None else self._points(seeds)

@@ -92,7 +92,7 @@ class Posterior:
     Examples
     --------
     >>> from wienerkernel import RBF, WienerKernelRegressor
-    >>> model = WienerKernelRegressor(RBF(1.0)).fit([[0.0], [1.0]], [0.0, 1.0])
+    >>> model = WienerKernelRegressor(RBF(1.0), tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
     >>> model.posterior_.uncertainty(np.array([[0.5]])).aleatoric.tolist()
     [1.0]
     """
@@ -110,16 +110,21 @@ class Posterior:
         """Estimate mu(x) of f, (m,) or (m, n_y)."""
         return self._shape(self.smoother.mean(X))
 
+    def mean_and_uncertainty(self, X: Array) -> tuple[Array, Uncertainty]:
+        """Estimate of f and its variances by cause at the rows of X, from one evaluation of the kernel."""
+        mean, model, gain = self.smoother.mean_and_parts(X)
+        s2 = self.noise.var()
+        return self._shape(mean), Uncertainty(noise=s2 * gain, model=model, aleatoric=s2 + 0 * gain)
+
     def uncertainty(self, X: Array) -> Uncertainty:
         """Variances by cause at the rows of X."""
-        model, gain = self.smoother.variances(X)
-        s2 = self.noise.var()
-        return Uncertainty(noise=s2 * gain, model=model, aleatoric=s2 + 0 * gain)
+        return self.mean_and_uncertainty(X)[1]
 
     def mean_and_epistemic(self, X: Array) -> tuple[Array, Array]:
         """Estimate of f and its variance V + P2 at the rows of X, by the shorter way where there is one."""
         if not self.matched:
-            return self.mean(X), self.uncertainty(X).epistemic
+            mean, parts = self.mean_and_uncertainty(X)
+            return mean, parts.epistemic
         mean, variance = self.smoother.mean_and_variance(X)
         return self._shape(mean), variance
 

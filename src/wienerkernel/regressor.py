@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,9 +17,10 @@ from .bounds import bound
 from .chaos import ChaosForm
 from .design import NextSample, SamplesNeeded, next_sample, samples_needed
 from .distribution import PredictiveDistribution
-from .kernels import as_kernel
+from .kernels import Kernel, as_kernel
 from .lean import LeanPredictor
-from .noise import as_noise
+from .noise import Noise
+from .noise.family import known_noise
 from .prediction import LeaveOneOut, Posterior, PredictionGradient, Uncertainty
 from .ridge_path import RidgePath
 from .samples import Samples
@@ -33,6 +34,9 @@ from .validation import (
     regulariser_of,
 )
 
+if TYPE_CHECKING:
+    from .diagnostics import ScoreReport
+
 __all__ = ["WienerKernelRegressor"]
 
 
@@ -45,22 +49,33 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
     Parameters
     ----------
     kernel : Kernel, scikit-learn kernel or callable, default=None
-        The kernel k. A callable takes (n, d) and (m, d) arrays and returns (n, m). None is ``RBF(1.0)``.
-    noise : frozen scipy.stats law, str, array-like of shape (n,), Mixture, Expansion or None, default=None
+        The kernel k. A callable takes (n, d) and (m, d) arrays and returns (n, m). None is a variance times an
+        :class:`RBF`, or ``RBF(1.0)`` where nothing is tuned.
+    noise : frozen scipy.stats law, Family, str, array-like of shape (n,), Mixture, Expansion or None, default=None
         The law of M: a law, its name with parameters such as ``"gamma(0.25, scale=2)"``, recorded residuals, a
-        mixture or a chaos expansion. None is the standard normal law.
+        mixture or a chaos expansion. What is not known is tuned: None is normal noise of unknown variance (the
+        standard normal law where nothing is tuned), a :class:`Family` or a bare name such as ``"gamma"`` has free
+        scale and shapes, and ``"residuals"`` takes the shape from replicates or leave-one-out residuals.
     ridge : float, default=None
         The ridge rho^2. None is the noise (co)variance, for which the mean is that of a Gaussian process.
     trend : {None, "constant", "linear"}, default=None
         Basis functions that are estimated without penalty (universal kriging).
-    tuning : None, default=None
-        Hyperparameters are used as given.
+    tuning : {"likelihood", "loo", None}, default="likelihood"
+        How the kernel's hyperparameters, and what is unknown of the noise, are found: by the Gaussian
+        quasi-likelihood with the noise's variance, by the leave-one-out log score under the exact law of the noise,
+        or not at all: values as given.
+    n_restarts : int, default=0
+        Further searches from random starting points.
+    random_state : int, numpy Generator or RandomState, or None, default=None
+        Source of those points.
 
     Attributes
     ----------
     kernel_ : Kernel
     noise_ : Noise
     ridge_ : float
+    tuned_ : Tuned or None
+        What was learned: parameters by name, value of the objective.
     posterior_ : Posterior
         The fitted model: everything below is a view of it.
     n_features_in_ : int
@@ -73,7 +88,8 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
     >>> from wienerkernel import RBF, WienerKernelRegressor
     >>> X = np.linspace(-5, 5, 5)[:, None]
     >>> y = 0.01 * X[:, 0] ** 3 - 0.2 * X[:, 0] ** 2 + 0.2 * X[:, 0]
-    >>> model = WienerKernelRegressor(4.21**2 * RBF(3.59), noise=stats.gamma(0.25, scale=2)).fit(X, y + 0.5)
+    >>> kernel, noise = 4.21**2 * RBF(3.59), stats.gamma(0.25, scale=2)
+    >>> model = WienerKernelRegressor(kernel, noise=noise, tuning=None).fit(X, y + 0.5)
     >>> u = model.uncertainty([[0.0]])
     >>> round(float(u.noise[0]), 4), round(float(u.model[0]), 4), float(u.aleatoric[0])
     (0.5344, 0.0906, 1.0)
@@ -86,16 +102,20 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         noise: Any = None,
         ridge: float | None = None,
         trend: str | None = None,
-        tuning: str | None = None,
+        tuning: str | None = "likelihood",
+        n_restarts: int = 0,
+        random_state: RandomState = None,
     ) -> None:
         self.kernel = kernel
         self.noise = noise
         self.ridge = ridge
         self.trend = trend
         self.tuning = tuning
+        self.n_restarts = n_restarts
+        self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike, noise_scale: ArrayLike | None = None) -> WienerKernelRegressor:
-        """Condition on the data.
+        """Learn what is not known of kernel and noise, and condition on the data.
 
         Parameters
         ----------
@@ -111,12 +131,9 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         WienerKernelRegressor
             The fitted model itself.
         """
-        if self.tuning is not None:
-            msg = f"tuning must be None (hyperparameters as given), got {self.tuning!r}"
-            raise ValueError(msg)
         inputs, outputs = self._data(X, y, reset=True)
-        kernel, noise = as_kernel(self.kernel), as_noise(self.noise)
         scale = check_noise_scale(noise_scale, inputs.shape[0])
+        kernel, noise = self._learn(inputs, outputs, scale)
         regulariser, ridge = regulariser_of(self.ridge, scale, noise.var())
         samples = Samples.collapse(inputs, regulariser, scale)
         self.__dict__.pop("posterior_", None)  # two factors at a time may be more than the memory holds
@@ -125,10 +142,30 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         self.posterior_ = Posterior(smoother, noise, flat=outputs.ndim == 1, matched=self.ridge is None)
         return self
 
+    def _learn(self, inputs: Array, outputs: FloatArray, scale: FloatArray) -> tuple[Kernel, Noise]:
+        """Kernel and noise: as given, or tuned."""
+        if self.tuning is None:
+            self.tuned_ = None
+            return as_kernel(self.kernel), known_noise(self.noise)
+        from .tuning import Data, tune
+
+        ridge = None if self.ridge is None else regulariser_of(self.ridge, scale, 1.0)[1]
+        self.tuned_ = tune(
+            Data(inputs, outputs.reshape(len(outputs), -1), scale, ridge, self.trend),
+            None if self.kernel is None else as_kernel(self.kernel),
+            self.noise,
+            method=self.tuning,
+            n_restarts=self.n_restarts,
+            random_state=self.random_state,
+        )
+        return self.tuned_.kernel, self.tuned_.noise
+
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, noise_scale: ArrayLike | None = None
     ) -> WienerKernelRegressor:
         """Add samples to those that the model has, by updates of its factor instead of a new one.
+
+        Kernel and noise stay what they are.
 
         Parameters
         ----------
@@ -499,6 +536,24 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         """
         check_is_fitted(self)
         return self.posterior_.leave_one_out()
+
+    def score_report(self, X: ArrayLike | None = None, y: ArrayLike | None = None) -> ScoreReport:
+        """How right the model is about its own errors: on its samples, each left out in turn, or on new ones.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d), default=None
+        y : array-like of shape (m,) or (m, n_y), default=None
+
+        Returns
+        -------
+        ScoreReport
+            Probability integral transforms, log score, CRPS, coverage; print it, or ``plot()`` it.
+        """
+        check_is_fitted(self)
+        from .diagnostics import score_report
+
+        return score_report(self, X, y)
 
     def feature_weights(self) -> ChaosForm:
         """Chaos form of the weights W in f(x) = W'phi(x) (Lemma 1), for ``kernel=FeatureMap(...)``.

@@ -69,9 +69,29 @@ class Samples:
         if regulariser.ndim == 2 or scale.ndim == 2:
             return cls(X, np.arange(n), np.ones(n), regulariser, scale)
         first, index = _distinct_rows(arrays.as_numpy(X))
-        precision = 1 / regulariser
-        share = precision / np.bincount(index, weights=precision)[index]
-        return cls(arrays.take(X, first), index, share, regulariser, scale)
+        return cls(arrays.take(X, first), index, _shares(index, regulariser), regulariser, scale)
+
+    def extended(self, X: FloatArray, regulariser: FloatArray, scale: FloatArray) -> Samples:
+        """The samples with more of them behind; places that are known keep their numbers.
+
+        Parameters
+        ----------
+        X : ndarray of shape (k, d)
+        regulariser, scale : ndarray of shape (k,)
+
+        Returns
+        -------
+        Samples
+        """
+        regulariser = np.concatenate([self.row_regulariser, regulariser])
+        scale = np.concatenate([self.scale, scale])
+        if len(X) != 1:
+            return Samples.collapse(np.concatenate([self.points[self.index], X]), regulariser, scale)
+        # One row is looked for; to sort them all would take longer than to append it to the factor.
+        known = np.flatnonzero(np.all(self.points == X, axis=1))
+        points = self.points if len(known) else np.concatenate([self.points, X])
+        index = np.append(self.index, known if len(known) else self.n_places)
+        return Samples(points, index, _shares(index, regulariser), regulariser, scale)
 
     def without(self, rows: IntArray) -> Samples:
         """The samples that remain when some are dropped; the places that remain keep their order.
@@ -88,9 +108,8 @@ class Samples:
         keep = np.ones(len(self.index), dtype=bool)
         keep[rows] = False
         left, index = np.unique(self.index[keep], return_inverse=True)
-        precision = 1 / self.row_regulariser[keep]
-        share = precision / np.bincount(index, weights=precision)[index]
-        return Samples(self.points[left], index, share, self.row_regulariser[keep], self.scale[keep])
+        regulariser = self.row_regulariser[keep]
+        return Samples(self.points[left], index, _shares(index, regulariser), regulariser, self.scale[keep])
 
     @property
     def n_places(self) -> int:
@@ -146,6 +165,12 @@ class Samples:
             return matmul(weights, self.scale), np.ones(weights.shape[1], dtype=np.intp)
         place, factor, counts = self._noise_columns
         return weights[:, place] * factor, counts
+
+
+def _shares(index: IntArray, regulariser: FloatArray) -> FloatArray:
+    """Part of each sample in the mean of its place."""
+    precision = 1 / regulariser
+    return np.asarray(precision / np.bincount(index, weights=precision)[index])
 
 
 def _distinct_rows(X: FloatArray) -> tuple[IntArray, IntArray]:

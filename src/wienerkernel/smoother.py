@@ -33,7 +33,8 @@ from .trend import Trend
 
 __all__ = ["Smoother", "quadratic_form"]
 
-CHUNK = 2**22  # kernel values of a chunk of queries: 32 MiB
+CHUNK = 2**20  # kernel values of a chunk of queries, 8 MiB: memory of this size is used again, not given back
+CHUNK_ROWS = 256  # or so many queries: with fewer, the solves would wait for the factor to come from memory
 
 
 class Smoother:
@@ -132,7 +133,7 @@ class Smoother:
 
     def _by_chunks(self, function: Callable[[Array], tuple[Array, ...]], X: Array) -> tuple[Array, ...]:
         """Results of a function of the queries, chunk by chunk, so that memory stays bounded."""
-        step = max(1, arrays.chunk(X, CHUNK) // self.samples.n_places)
+        step = max(CHUNK_ROWS, arrays.chunk(X, CHUNK) // self.samples.n_places)
         if X.shape[0] <= step:
             return function(X)
         parts = [function(X[part, :]) for part in arrays.slices(X.shape[0], step)]
@@ -157,12 +158,12 @@ class Smoother:
         variance = self.kernel.diag(X) - arrays.row_dots(v, v)
         return variance + arrays.row_dots(mismatch, solved) if self.trend.kind else variance
 
-    def _weigh(self, X: Array) -> tuple[Array, Array]:
-        """Weights b of the places (m, U), and the posterior variance (m,)."""
-        v, mismatch, solved = self._whiten(X, self._cross(X))
+    def _weigh(self, X: Array, cross: Array) -> tuple[Array, Array]:
+        """Weights b of the places (m, U), in place of k(x), and the posterior variance (m,)."""
+        v, mismatch, solved = self._whiten(X, cross)
         variance = self._variance(X, v, mismatch, solved)
         if self.trend.kind:
-            v = v + solved @ self.whitened_trend
+            v += solved @ self.whitened_trend
         return solve_lower_transposed(self.factor, v), variance
 
     def mean(self, X: Array) -> Array:
@@ -171,7 +172,7 @@ class Smoother:
 
     def weights(self, X: Array) -> Array:
         """Weights of the places' means at the rows of X, (m, U)."""
-        return self._weigh(X)[0]
+        return self._weigh(X, self._cross(X))[0]
 
     def mean_and_variance(self, X: Array) -> tuple[Array, Array]:
         """Mean (m, n_y) and variance k(x,x) - k'Ak (m,) of a Gaussian process whose noise covariance is R (eq. 2)."""
@@ -184,16 +185,22 @@ class Smoother:
         mean, variance = self._by_chunks(both, X)
         return mean, variance
 
+    def mean_and_parts(self, X: Array) -> tuple[Array, Array, Array]:
+        """Mean (m, n_y), model part P2 (m,) and noise gain |L'a|^2 (m,), from one evaluation of the kernel."""
+
+        def all_parts(part: Array) -> tuple[Array, Array, Array]:
+            cross = self._cross(part)
+            mean = self._mean(part, cross)  # before the cross-covariances are overwritten
+            weights, variance = self._weigh(part, cross)
+            ridge, gain = _quadratic_forms(weights, self._regulariser, self._gain)
+            return mean, arrays.positive_part(variance - ridge), gain
+
+        mean, model, gain = self._by_chunks(all_parts, X)
+        return mean, model, gain
+
     def variances(self, X: Array) -> tuple[Array, Array]:
         """Model part P2 and noise gain |L'a|^2 at the rows of X, both (m,)."""
-
-        def both(part: Array) -> tuple[Array, Array]:
-            weights, variance = self._weigh(part)
-            model = variance - quadratic_form(weights, self._regulariser)
-            return arrays.positive_part(model), quadratic_form(weights, self._gain)
-
-        model, gain = self._by_chunks(both, X)
-        return model, gain
+        return self.mean_and_parts(X)[1:]
 
     def model_covariance(self, X: Array) -> Array:
         """Prior covariance of f(x) - a(x)'f(X) between the rows of X, (m, m); its diagonal is P2."""
@@ -218,10 +225,12 @@ class Smoother:
 
     def log_likelihood_gradient(self) -> Array:
         """Gradient of :meth:`log_likelihood` with respect to the kernel's ``theta``, (p,)."""
-        # d log-likelihood / dK = (alpha alpha' - n_y A) / 2, of which the lower triangle is enough
+        return self.kernel.pullback(self.places, self.log_likelihood_sensitivity(), symmetric=True)
+
+    def log_likelihood_sensitivity(self) -> Array:
+        """Derivative (alpha alpha' - n_y A) / 2 of :meth:`log_likelihood` by K, (U, U): its lower triangle."""
         rows = arrays.contiguous(self.dual.T)
-        sensitivity = add_outer(inverse_from_cholesky(self.factor), rows, 0.5, -0.5 * rows.shape[0])
-        return self.kernel.pullback(self.places, sensitivity, symmetric=True)
+        return add_outer(inverse_from_cholesky(self.factor), rows, 0.5, -0.5 * rows.shape[0])
 
     @cached_property
     def within(self) -> Array:
@@ -236,6 +245,15 @@ class Smoother:
 
 def _times(weights: Array, covariance: Array) -> Array:
     return matmul(weights, covariance) if covariance.ndim == 2 else weights * covariance
+
+
+def _quadratic_forms(weights: Array, *covariances: Array) -> tuple[Array, ...]:
+    """:func:`quadratic_form` for several C; the weights are overwritten."""
+    if any(covariance.ndim == 2 for covariance in covariances):
+        return tuple(quadratic_form(weights, covariance) for covariance in covariances)
+    weights *= weights
+    forms = matmul(weights, arrays.namespace(weights).stack(covariances, axis=1))
+    return tuple(forms[:, i] for i in range(len(covariances)))
 
 
 def quadratic_form(weights: Array, covariance: Array) -> Array:

@@ -47,7 +47,7 @@ def extended(smoother: Smoother, samples: Samples, targets: FloatArray) -> Smoot
         new = samples.points[n:]
         corner = gram(smoother.kernel, new)
         corner.flat[:: len(new) + 1] += samples.regulariser[n:]
-        cross = smoother.kernel(new, smoother.places)
+        cross = _cross(smoother, new)
         factor, store = store.append(factor, cross, corner)
     return Smoother(smoother.kernel, samples, targets, smoother.trend.kind, factor, store)
 
@@ -85,6 +85,13 @@ def without(smoother: Smoother, rows: IntArray) -> Smoother:
     for place in gone[::-1]:
         factor = deleted(factor, place)
     return Smoother(smoother.kernel, samples, targets, smoother.trend.kind, factor)
+
+
+def _cross(smoother: Smoother, new: FloatArray) -> FloatArray:
+    """K(new, places); for one row without preparing all the places for many."""
+    if len(new) > 1:
+        return np.asarray(smoother.kernel(new, smoother.places))
+    return np.asarray(smoother.kernel._point(smoother.places)(new[0])[None])
 
 
 def _with_regulariser(factor: FloatArray, old: FloatArray, new: FloatArray) -> FloatArray | None:

@@ -9,8 +9,9 @@ import numpy as np
 from .base import Noise
 from .finite import Mixture, Residuals
 from .scipy_law import ScipyNoise
+from .smoothed import SmoothedResiduals
 
-__all__ = ["Mixture", "Noise", "Residuals", "ScipyNoise", "as_noise"]
+__all__ = ["Mixture", "Noise", "Residuals", "ScipyNoise", "SmoothedResiduals", "as_noise"]
 
 
 def as_noise(obj: Any) -> Noise:

@@ -1,0 +1,305 @@
+"""Noise that is only partly known: a family with free parameters, or the shape of the residuals.
+
+A noise model maps the standard deviation and the shape parameters to a law. The standard deviation is a parameter of
+its own, whatever the family calls its scale, because the Gaussian quasi-likelihood sees the variance and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._typing import FloatArray
+from . import as_noise
+from .base import Noise
+from .scipy_law import ScipyNoise
+from .smoothed import SmoothedResiduals
+
+__all__ = ["Family", "KnownLaw", "NoiseModel", "ScaledShape", "known_noise", "noise_model"]
+
+DEFAULT_BOUNDS = (0.05, 50.0)
+BOUNDS: dict[str, dict[str, tuple[float, float]]] = {
+    "beta": {"a": (0.1, 100.0), "b": (0.1, 100.0)},
+    "exponnorm": {"K": (0.02, 50.0)},
+    "gamma": {"a": (0.05, 500.0)},
+    "gennorm": {"beta": (0.3, 20.0)},
+    "invgauss": {"mu": (0.01, 20.0)},
+    "lognorm": {"s": (0.02, 2.0)},
+    "pareto": {"b": (2.1, 100.0)},
+    "skewnorm": {"a": (-30.0, 30.0)},
+    "t": {"df": (2.1, 200.0)},
+    "triang": {"c": (0.001, 0.999)},
+    "weibull_min": {"c": (0.2, 20.0)},
+}
+"""Where the shapes may go: wide, but such that the variance is finite and the law is not a spike."""
+
+
+class NoiseModel(Protocol):
+    """A law of the noise up to parameters: log std (where it is free) and the shapes.
+
+    ``names`` and ``shape_bounds`` describe the parameters; a shape whose lower bound is positive is represented by its
+    logarithm.
+    """
+
+    @property
+    def free_std(self) -> bool:
+        """Whether the standard deviation is a parameter."""
+
+    @property
+    def shape_names(self) -> tuple[str, ...]:
+        """Names of the free shapes."""
+
+    @property
+    def linear_shapes(self) -> tuple[str, ...]:
+        """Names of the shapes that may be negative and stand for themselves, not for a logarithm."""
+
+    @property
+    def shape_bounds(self) -> FloatArray:
+        """Bounds of the shapes' representatives, (k, 2)."""
+
+    def law(self, std: float, shapes: ArrayLike = ()) -> Noise:
+        """The law with this standard deviation and these representatives of the shapes."""
+
+
+class KnownLaw:
+    """A law that is given: nothing to tune.
+
+    Parameters
+    ----------
+    noise : Noise
+
+    Examples
+    --------
+    >>> KnownLaw(as_noise("gamma(0.25, scale=2)")).law(1.0).var()
+    1.0
+    """
+
+    free_std = False
+    shape_names: tuple[str, ...] = ()
+    linear_shapes: tuple[str, ...] = ()
+    shape_bounds: FloatArray = np.empty((0, 2))
+
+    def __init__(self, noise: Noise) -> None:
+        self.noise = noise
+
+    def law(self, std: float, shapes: ArrayLike = ()) -> Noise:  # noqa: ARG002
+        """Return the given law."""
+        return self.noise
+
+
+class Family:
+    """A family of ``scipy.stats`` whose scale and shapes are fitted together with the kernel.
+
+    Parameters
+    ----------
+    law : scipy.stats family or str
+        Continuous: ``stats.gamma`` or ``"gamma"``.
+    loc : float, default=None
+        Location, if it is known; the mean of the noise is then whatever the shapes and the scale make it. None puts
+        the location where the mean is 0.
+    bounds : mapping of str to pair of floats, default=None
+        Bounds of shapes by name. A shape whose bounds are equal is fixed.
+
+    Attributes
+    ----------
+    shape_names : tuple of str
+    shape_bounds : ndarray of shape (k, 2)
+
+    Examples
+    --------
+    >>> family = Family("gamma")
+    >>> family.shape_names
+    ('a',)
+    >>> noise = family.law(std=1.0, shapes=[np.log(4.0)])
+    >>> noise.mean(), noise.var(), float(noise.cumulants(3)[2])
+    (0.0, 1.0, 1.0)
+    """
+
+    free_std = True
+
+    def __init__(
+        self,
+        law: Any,
+        *,
+        loc: float | None = None,
+        bounds: Mapping[str, tuple[float, float]] | None = None,
+    ) -> None:
+        self.dist = _continuous_family(law)
+        self.loc = None if loc is None else float(loc)
+        names = tuple((self.dist.shapes or "").replace(",", " ").split())
+        given = dict(bounds or {})
+        if unknown := set(given) - set(names):
+            msg = f"bounds names {sorted(unknown)}, but the shapes of {self.dist.name} are {list(names)}"
+            raise ValueError(msg)
+        table = {**dict.fromkeys(names, DEFAULT_BOUNDS), **BOUNDS.get(self.dist.name, {}), **given}
+        pairs = [_checked_pair(name, table[name]) for name in names]
+        self.bounds = given
+        # Shapes in the order of scipy.stats: a fixed value, or None where it is free.
+        self._fixed = [low if low == high else None for low, high in pairs]
+        free = [(name, pair) for name, pair in zip(names, pairs, strict=True) if pair[0] != pair[1]]
+        self.shape_names: tuple[str, ...] = tuple(name for name, _ in free)
+        self._log = np.array([low > 0 for _, (low, _) in free], dtype=bool)
+        self.linear_shapes: tuple[str, ...] = tuple(name for name, (low, _) in free if low <= 0)
+        ends = np.array([pair for _, pair in free], dtype=float).reshape(-1, 2)
+        self.shape_bounds: FloatArray = np.where(
+            self._log[:, None], np.log(np.where(self._log[:, None], ends, 1.0)), ends
+        )
+
+    def __repr__(self) -> str:
+        loc = "" if self.loc is None else f", loc={self.loc!r}"
+        bounds = f", bounds={self.bounds!r}" if self.bounds else ""
+        return f"Family({self.dist.name!r}{loc}{bounds})"
+
+    def law(self, std: float, shapes: ArrayLike = ()) -> Noise:
+        """The member with this standard deviation.
+
+        Parameters
+        ----------
+        std : float
+        shapes : array-like of shape (k,)
+            Logarithms of the shapes; a shape that may be negative stands for itself.
+
+        Returns
+        -------
+        Noise
+            Of mean 0, unless ``loc`` is given.
+
+        Raises
+        ------
+        ValueError
+            Where the family has no finite variance.
+
+        Examples
+        --------
+        >>> Family("expon", loc=0.0).law(2.0)
+        expon(scale=2.0)
+        """
+        given = np.asarray(shapes, dtype=float)
+        values = iter(np.where(self._log, np.exp(np.where(self._log, given, 0.0)), given).tolist())
+        full = [next(values) if value is None else value for value in self._fixed]
+        mean, variance = (float(moment) for moment in self.dist.stats(*full, moments="mv"))
+        if not (np.isfinite(mean) and np.isfinite(variance) and variance > 0):
+            msg = f"{self.dist.name} with shapes {full} has variance {variance}; give Family bounds that exclude it"
+            raise ValueError(msg)
+        scale = float(std) / np.sqrt(variance)
+        loc = -scale * mean if self.loc is None else self.loc
+        return ScipyNoise(self.dist(*full, loc=loc, scale=scale))
+
+
+class ScaledShape:
+    """A law of known shape and mean 0, whose standard deviation is free.
+
+    Parameters
+    ----------
+    shape : SmoothedResiduals
+
+    Examples
+    --------
+    >>> round(ScaledShape(SmoothedResiduals([-1.0, 0.0, 2.0])).law(3.0).std(), 12)
+    3.0
+    """
+
+    free_std = True
+    shape_names: tuple[str, ...] = ()
+    linear_shapes: tuple[str, ...] = ()
+    shape_bounds: FloatArray = np.empty((0, 2))
+
+    def __init__(self, shape: SmoothedResiduals) -> None:
+        self.shape = shape
+
+    def law(self, std: float, shapes: ArrayLike = ()) -> Noise:  # noqa: ARG002
+        """The shape with this standard deviation and mean 0."""
+        return self.shape.standardised(std)
+
+
+def noise_model(noise: Any) -> NoiseModel | str:
+    """What is free in the noise as a user gives it.
+
+    Parameters
+    ----------
+    noise : None, Family, str, scipy.stats family, or anything that :func:`~wienerkernel.as_noise` accepts
+        None is the normal family, a bare name such as ``"gamma"`` that family; ``"residuals"`` stays itself.
+
+    Returns
+    -------
+    NoiseModel or "residuals"
+
+    Examples
+    --------
+    >>> noise_model("gamma"), noise_model("residuals")
+    (Family('gamma'), 'residuals')
+    >>> noise_model("gamma(0.25, scale=2)").free_std
+    False
+    """
+    if isinstance(noise, Family | KnownLaw | ScaledShape):
+        return noise
+    if noise is None:
+        return Family("norm")
+    if isinstance(noise, str):
+        if noise.strip() == "residuals":
+            return "residuals"
+        if "(" not in noise:
+            return Family(noise.strip())
+    if hasattr(noise, "freeze"):
+        return Family(noise)
+    return KnownLaw(as_noise(noise))
+
+
+def known_noise(noise: Any) -> Noise:
+    """The law of the noise where nothing is tuned.
+
+    Parameters
+    ----------
+    noise : anything that :func:`~wienerkernel.as_noise` accepts
+        None is the standard normal law.
+
+    Returns
+    -------
+    Noise
+
+    Raises
+    ------
+    ValueError
+        If something about the noise is unknown.
+
+    Examples
+    --------
+    >>> known_noise("gamma(0.25, scale=2)").var()
+    1.0
+    """
+    model = KnownLaw(as_noise(None)) if noise is None else noise_model(noise)
+    if not isinstance(model, KnownLaw):
+        msg = (
+            f"noise={noise!r} leaves parameters open, which tuning='likelihood' or 'loo' finds; "
+            "with tuning=None give a law with all of them, such as 'gamma(0.25, scale=2)'"
+        )
+        raise ValueError(msg)
+    return model.noise
+
+
+def _continuous_family(law: Any) -> Any:
+    if isinstance(law, str):
+        from .parse import _family
+
+        law = _family(law)
+    if not (hasattr(law, "freeze") and hasattr(law, "pdf")):
+        msg = (
+            f"law must be a continuous family of scipy.stats without parameters, such as stats.gamma or 'gamma', "
+            f"got {getattr(law, 'name', law)!r}"
+        )
+        raise TypeError(msg)
+    return law
+
+
+def _checked_pair(name: str, pair: Any) -> tuple[float, float]:
+    try:
+        low, high = (float(end) for end in pair)
+    except (TypeError, ValueError):
+        low, high = np.nan, np.nan
+    if not (np.isfinite(low) and np.isfinite(high) and low <= high):
+        msg = f"bounds[{name!r}] must be a pair (low, high) of finite numbers with low <= high, got {pair!r}"
+        raise ValueError(msg)
+    return low, high

@@ -1,0 +1,11 @@
+"""Learning what `fit` is not told: hyperparameters of the kernel, variance and shape of the noise.
+
+Two objectives. ``"likelihood"``: the Gaussian quasi-likelihood with the variance of the noise; cheap, and right on
+average whatever the noise is. ``"loo"``: the leave-one-out log score under the exact law of the noise; it uses the
+shape of the noise and pays where that is far from normal.
+"""
+
+from .data import Data
+from .search import METHODS, Tuned, tune
+
+__all__ = ["METHODS", "Data", "Tuned", "tune"]

@@ -1,0 +1,138 @@
+"""The samples, and the kernel and the noise as functions of one vector of parameters.
+
+The parameters are the kernel's ``theta``, then the logarithm of the noise's standard deviation where it is free, then
+the representatives of its shapes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from .. import arrays
+from .._typing import Array, FloatArray
+from ..kernels import Kernel
+from ..noise import Noise
+from ..noise.family import NoiseModel
+from ..samples import Samples
+from ..smoother import Smoother
+
+__all__ = ["Data", "Parameters"]
+
+MEAN_STEP = 1e-4
+
+
+@dataclass(frozen=True)
+class Data:
+    """Samples and what is known about them.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Of any array library.
+    y : ndarray of shape (n, n_y)
+    noise_scale : ndarray of shape (n,) or (n, n)
+        Sample i has the noise ``noise_scale[i] * M_i``; a matrix is applied to the vector of all M_i.
+    ridge : float, default=None
+        The ridge rho^2; None is the noise variance.
+    trend : {None, "constant", "linear"}, default=None
+
+    Examples
+    --------
+    >>> Data(np.zeros((2, 1)), np.ones((2, 1)), np.ones(2)).places.n_places
+    1
+    """
+
+    X: Array
+    y: FloatArray
+    noise_scale: FloatArray
+    ridge: float | None = None
+    trend: str | None = None
+
+    @cached_property
+    def places(self) -> Samples:
+        """The samples by places, for noise of variance 1. Their shares depend on no parameter."""
+        return Samples.collapse(self.X, self.covariance(1.0), self.noise_scale)
+
+    @cached_property
+    def in_numpy(self) -> Data:
+        """The same data, with X as a NumPy array."""
+        return self if arrays.is_numpy(self.X) else replace(self, X=arrays.as_numpy(self.X))
+
+    def covariance(self, variance: float) -> FloatArray:
+        """Covariance of the noise: (n,) or (n, n)."""
+        scale = self.noise_scale
+        return variance * (scale**2 if scale.ndim == 1 else scale @ scale.T)
+
+    def smoother(self, kernel: Kernel, noise: Noise, regulariser: FloatArray) -> Smoother:
+        """Smoother with these parts; ``regulariser`` has the shape of ``noise_scale``."""
+        old = self.places
+        samples = Samples(old.points, old.index, old.share, regulariser, old.scale)
+        return Smoother(kernel, samples, self.y - noise.mean() * self.mean_scale[:, None], self.trend)
+
+    @cached_property
+    def mean_scale(self) -> FloatArray:
+        """Factor of the noise mean in the mean of each sample, (n,)."""
+        return self.noise_scale if self.noise_scale.ndim == 1 else self.noise_scale.sum(axis=1)
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The kernel and the noise as functions of one vector.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    noise : NoiseModel
+
+    Attributes
+    ----------
+    n_kernel : int
+        Number of entries that belong to the kernel.
+    shapes : slice
+        Entries that are shapes of the noise.
+
+    Examples
+    --------
+    >>> from wienerkernel import RBF
+    >>> from wienerkernel.noise.family import Family
+    >>> Parameters(2.0 * RBF(1.0), Family("gamma")).names
+    ('kernel.k1.value', 'kernel.k2.length_scale', 'noise.std', 'noise.a')
+    """
+
+    kernel: Kernel
+    noise: NoiseModel
+    n_kernel: int = field(init=False)
+    shapes: slice = field(init=False)
+
+    def __post_init__(self) -> None:
+        n_kernel = len(self.kernel.theta)
+        first = n_kernel + self.noise.free_std
+        object.__setattr__(self, "n_kernel", n_kernel)
+        object.__setattr__(self, "shapes", slice(first, first + len(self.noise.shape_names)))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the entries."""
+        std = ("noise.std",) * self.noise.free_std
+        return (
+            *(f"kernel.{name}" for name in self.kernel.names),
+            *std,
+            *(f"noise.{name}" for name in self.noise.shape_names),
+        )
+
+    def kernel_at(self, values: FloatArray) -> Kernel:
+        """The kernel for these values of all entries."""
+        return self.kernel.with_theta(values[: self.n_kernel])
+
+    def noise_at(self, values: FloatArray) -> Noise:
+        """The law of the noise for these values of all entries."""
+        std = float(np.exp(values[self.n_kernel])) if self.noise.free_std else 1.0
+        return self.noise.law(std, values[self.shapes])
+
+    def mean_slope(self, values: FloatArray, k: int) -> float:
+        """Derivative of the noise's mean by parameter k: central differences, of a smooth function of one number."""
+        step = np.where(np.arange(len(values)) == k, MEAN_STEP, 0.0)
+        return (self.noise_at(values + step).mean() - self.noise_at(values - step).mean()) / (2 * MEAN_STEP)

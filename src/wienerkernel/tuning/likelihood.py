@@ -1,0 +1,83 @@
+"""The Gaussian quasi-likelihood with the variance of the noise, and its gradient.
+
+The gradient is dObjective/dK, pulled back through the kernel: one inverse and no array of n x n x p.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import arrays
+from .._typing import FloatArray
+from ..smoother import Smoother
+from .data import Data, Parameters
+
+__all__ = ["log_likelihood", "weighted_residual"]
+
+
+def log_likelihood(data: Data, parameters: Parameters, values: FloatArray) -> tuple[float, FloatArray]:
+    """Gaussian quasi-log-likelihood with the variance of the noise, and its gradient.
+
+    Of the noise it sees mean and variance, so that its gradient by the shapes is left at 0. The trend's coefficients
+    are at their best values. A given ridge does not enter: it belongs to the smoother, not to the data.
+
+    Parameters
+    ----------
+    data : Data
+    parameters : Parameters
+    values : ndarray of shape (p,)
+
+    Returns
+    -------
+    value : float
+    gradient : ndarray of shape (p,)
+
+    Examples
+    --------
+    >>> from wienerkernel import RBF
+    >>> from wienerkernel.noise.family import Family
+    >>> data = Data(np.array([[0.0], [1.0]]), np.array([[0.0], [1.0]]), np.ones(2))
+    >>> value, gradient = log_likelihood(data, Parameters(RBF(1.0), Family("norm")), np.zeros(2))
+    >>> round(value, 6), gradient.round(6).tolist()
+    (-2.758107, [0.045513, -0.770192])
+    """
+    kernel, noise = parameters.kernel_at(values), parameters.noise_at(values)
+    smoother = data.smoother(kernel, noise, data.covariance(noise.var()))
+    samples, (n, n_outputs) = smoother.samples, smoother.targets.shape
+    sensitivity = smoother.log_likelihood_sensitivity()
+    gradient = np.zeros(len(values))
+    by_theta = kernel.pullback(smoother.places, sensitivity, symmetric=True)
+    gradient[: parameters.n_kernel] = arrays.as_numpy(by_theta)
+    if parameters.noise.free_std:
+        covariance = samples.regulariser
+        diagonal = arrays.as_numpy(arrays.diagonal(sensitivity))
+        if covariance.ndim == 1:
+            by_variance = float(diagonal @ covariance)
+            by_variance += 0.5 * float(np.sum(smoother.within**2 / samples.row_regulariser[:, None]))
+            by_variance -= 0.5 * n_outputs * (n - samples.n_places)
+        else:
+            by_variance = 2 * float(np.sum(np.tril(arrays.as_numpy(sensitivity), -1) * covariance))
+            by_variance += float(diagonal @ np.diagonal(covariance))
+        gradient[parameters.n_kernel] = 2 * by_variance
+        if noise.mean():
+            by_mean = float(np.sum(weighted_residual(smoother) * data.mean_scale[:, None]))
+            gradient[parameters.n_kernel] += by_mean * parameters.mean_slope(values, parameters.n_kernel)
+    return smoother.log_likelihood(), gradient
+
+
+def weighted_residual(smoother: Smoother) -> FloatArray:
+    """Q y0 of the samples, (D, n_y): (y - H beta) weighted by the inverse of the covariance.
+
+    Parameters
+    ----------
+    smoother : Smoother
+
+    Returns
+    -------
+    ndarray of shape (D, n_y)
+    """
+    samples = smoother.samples
+    of_place = samples.share[:, None] * arrays.as_numpy(smoother.dual)[samples.index]
+    if samples.row_regulariser.ndim == 2:
+        return np.asarray(of_place)
+    return np.asarray(smoother.within / samples.row_regulariser[:, None] + of_place)

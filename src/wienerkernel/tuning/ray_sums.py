@@ -1,0 +1,171 @@
+"""Sums of log characteristic functions over many weights, with their derivatives, at nodes t in the complex plane.
+
+E(t) = sum_j n_j L(v_j t) for rows of weights v. Local interpolation in log|v| makes the sum over the weights one
+histogram a row times one table for all rows, and the derivatives by the weights follow from the transposed product.
+Small weights enter through power sums: many of them are a normal variable plus cumulants.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from .._typing import ComplexArray, FloatArray, IntArray
+from ..linalg import matmul
+from .standard_law import NEGLIGIBLE, ORDERS, POINTS, STEP, StandardLaw, slope_of, stencil
+
+__all__ = ["DirectSum", "RaySum", "WeightSum"]
+
+CELLS = 64
+"""Histograms begin and end at multiples of this, so that one table serves many of them."""
+CHUNK = 2**20
+
+
+class WeightSum(Protocol):
+    """E(t) for rows of weights at fixed nodes, as a function of the law."""
+
+    def value(self, law: StandardLaw) -> ComplexArray:
+        """E, (rows, K)."""
+
+    def slope(self, law: StandardLaw, cotangent: ComplexArray) -> FloatArray:
+        """Re sum_k cotangent_k v dE_k/dv for each weight, (rows, J)."""
+
+
+class DirectSum:
+    """The sum term by term, each row at its own nodes.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (rows, J)
+    counts : ndarray of shape (J,)
+    t : ndarray of shape (rows, K)
+    """
+
+    def __init__(self, weights: FloatArray, counts: FloatArray, t: ComplexArray) -> None:
+        self.weights, self.counts, self.t = weights, counts, t
+
+    def _chunks(self) -> list[slice]:
+        step = max(1, CHUNK // max(1, self.weights.shape[1] * self.t.shape[1]))
+        return [slice(i, i + step) for i in range(0, len(self.weights), step)]
+
+    def value(self, law: StandardLaw) -> ComplexArray:
+        """E, (rows, K)."""
+        result = np.empty(self.t.shape, dtype=complex)
+        for some in self._chunks():
+            terms = law.logcf(self.weights[some, :, None] * self.t[some, None, :])
+            result[some] = np.einsum("rjk,j->rk", terms, self.counts)
+        return result
+
+    def slope(self, law: StandardLaw, cotangent: ComplexArray) -> FloatArray:
+        """Re sum_k cotangent_k v dE_k/dv for each weight, (rows, J)."""
+        result = np.empty(self.weights.shape)
+        for some in self._chunks():
+            argument = self.weights[some, :, None] * self.t[some, None, :]
+            result[some] = np.einsum("rjk,rk->rj", slope_of(law, argument), cotangent[some]).real
+        return result * self.counts
+
+
+class RaySum:
+    """The sum by histograms, all rows at the same nodes t = r e^{-i theta}.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (rows, J)
+    counts : ndarray of shape (J,)
+    r : ndarray of shape (K,)
+    theta : float
+    law : StandardLaw
+        The law whose smoothness decides which weights are summed term by term.
+    """
+
+    def __init__(
+        self, weights: FloatArray, counts: FloatArray, r: FloatArray, theta: float, law: StandardLaw
+    ) -> None:
+        self.weights, self.counts, self.r, self.theta = weights, counts, r, theta
+        self.t = r * np.exp(-1j * theta)
+        log_r = np.log(r)
+        magnitude = np.abs(weights) * r[-1]
+        ray = law.ray(theta)
+        ray.cover(np.log(NEGLIGIBLE), np.log(np.max(magnitude, initial=1.0)))
+        far = magnitude < np.exp(ray.series_until)
+        rough = (magnitude > np.exp(ray.smooth_until)) & ~far
+        smooth = ~(far | rough)
+        self._far = np.where(far, weights, 0.0)
+        self._rough = np.nonzero(rough)
+        self._row, self._column = np.nonzero(smooth)
+        chosen = weights[smooth]
+        log_v = np.log(np.abs(chosen))
+        first = CELLS * int(np.floor((log_v.min(initial=0.0) / STEP - POINTS) / CELLS))
+        self._cells = CELLS * int(np.ceil((log_v.max(initial=0.0) / STEP + POINTS - first) / CELLS))
+        position, self._stencil = stencil(log_v / STEP - first)
+        # a cell has one column for positive and one for negative weights
+        self._at = 2 * position + (chosen < 0) + 2 * self._cells * self._row
+        self._shift = log_r / STEP + first
+
+    @cached_property
+    def _histogram(self) -> FloatArray:
+        size = len(self.weights) * 2 * self._cells
+        mass = self.counts[self._column]
+        result = np.zeros(size)
+        for p in range(POINTS):
+            result += np.bincount(self._at + 2 * p, weights=self._stencil[p] * mass, minlength=size)
+        return result.reshape(len(self.weights), -1)
+
+    @cached_property
+    def _power_sums(self) -> FloatArray:
+        """Sums of n_j v_j^r over the small weights, r = 2 to 8: (rows, 7)."""
+        result = np.empty((len(self.weights), len(ORDERS)))
+        power = self._far * self._far
+        for k in range(len(ORDERS)):
+            result[:, k] = power @ self.counts
+            power *= self._far
+        return result
+
+    def value(self, law: StandardLaw) -> ComplexArray:
+        """E, (rows, K)."""
+        real, imag = law.ray(self.theta).table(self._shift, self._cells, slopes=False)
+        result: ComplexArray = self._power_sums @ (law.series[:, None] * self.t ** ORDERS[:, None])
+        result.real += matmul(self._histogram, real, transpose_b=True)
+        result.imag += matmul(self._histogram, imag, transpose_b=True)
+        for row, column in self._rough_chunks():
+            terms = self._single(law, row, column, slopes=False) * self.counts[column, None]
+            np.add.at(result, row, terms)
+        return result
+
+    def _single(self, law: StandardLaw, row: IntArray, column: IntArray, slopes: bool) -> ComplexArray:
+        """Terms of single weights, or their derivatives by log v, (n, K)."""
+        if self.theta == 0:
+            return law.axis(self.weights[row, column, None] * self.r, slopes)
+        argument = self.weights[row, column, None] * self.t
+        return slope_of(law, argument) if slopes else law.logcf(argument)
+
+    def slope(self, law: StandardLaw, cotangent: ComplexArray) -> FloatArray:
+        """Re sum_k cotangent_k v dE_k/dv for each weight, (rows, J)."""
+        # Horner: sum over r of r c_r t^r v^r
+        coefficients = (
+            cotangent @ (ORDERS[:, None] * law.series[:, None] * self.t ** ORDERS[:, None]).T
+        ).real
+        result = np.repeat(coefficients[:, -1:], self.weights.shape[1], axis=1)
+        for k in range(len(ORDERS) - 2, -1, -1):
+            result *= self._far
+            result += coefficients[:, k, None]
+        result *= self._far
+        result *= self._far
+        real, imag = law.ray(self.theta).table(self._shift, self._cells, slopes=True)
+        by_cell = matmul(np.ascontiguousarray(cotangent.real), real)
+        by_cell -= matmul(np.ascontiguousarray(cotangent.imag), imag)
+        found = np.zeros(len(self._at))
+        for p in range(POINTS):
+            found += self._stencil[p] * by_cell.ravel()[self._at + 2 * p]
+        result[self._row, self._column] = found
+        for row, column in self._rough_chunks():
+            slopes = self._single(law, row, column, slopes=True)
+            result[row, column] = np.einsum("nk,nk->n", slopes, cotangent[row]).real
+        return np.asarray(result * self.counts)
+
+    def _rough_chunks(self) -> list[tuple[IntArray, IntArray]]:
+        row, column = self._rough
+        step = max(1, CHUNK // len(self.r))
+        return [(row[i : i + step], column[i : i + step]) for i in range(0, len(row), step)]

@@ -1,0 +1,58 @@
+"""What residuals say about the noise: its shape, and whether a family can have produced them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._typing import FloatArray
+from ..leave_one_out import leave_one_out
+from ..smoother import Smoother
+from .data import Data, Parameters
+from .loo_laws import LeaveOneOutLaws
+from .loo_score import LeaveOneOutScore
+
+__all__ = ["outside_support", "replicate_residuals", "standardised_residuals"]
+
+MIN_REPEATS, MIN_REPLICATES = 5, 20
+"""Places with fewer samples than this, or fewer such samples in all, do not show the shape of the noise."""
+
+
+def replicate_residuals(data: Data) -> FloatArray | None:
+    """Residuals around the means of places with many samples, scaled to the variance of the noise."""
+    if data.noise_scale.ndim == 2 or np.ptp(data.noise_scale) > 0:
+        return None
+    index = data.places.index
+    counts = np.bincount(index)
+    chosen = counts[index] >= MIN_REPEATS
+    if chosen.sum() < MIN_REPLICATES:
+        return None
+    within = data.y - data.places.means(data.y)[index]
+    correction = np.sqrt(counts[index] / np.maximum(counts[index] - 1.0, 1.0))
+    return np.asarray((within * correction[:, None])[chosen].ravel())
+
+
+def standardised_residuals(smoother: Smoother) -> FloatArray:
+    """Leave-one-out residuals over their standard deviations, flat; the regulariser is the noise covariance."""
+    residual, model, gain = leave_one_out(smoother)
+    samples = smoother.samples
+    own = (
+        samples.row_regulariser if samples.row_regulariser.ndim == 1 else np.diagonal(samples.row_regulariser)
+    )
+    noise = own / (samples.scale**2 if samples.scale.ndim == 1 else np.sum(samples.scale**2, axis=1))
+    return np.asarray((residual / np.sqrt(model + noise * gain + own)[:, None]).ravel())
+
+
+def outside_support(data: Data, parameters: Parameters, values: FloatArray) -> int:
+    """Number of residuals that are outside the support of the fresh noise by four standard deviations of the rest."""
+    noise = parameters.noise_at(values)
+    lower, upper = (end - noise.mean() for end in noise.support())
+    if data.noise_scale.ndim == 2 or not (np.isfinite(lower) or np.isfinite(upper)):
+        return 0
+    loo = LeaveOneOutLaws(LeaveOneOutScore(data, parameters).smoother(values))
+    scale = loo.scale[loo.group]
+    variance = noise.var() * (loo.weights**2 @ loo.counts - loo.scale**2) + loo.model
+    margin = 4 * np.sqrt(variance)[loo.group, None]
+    outside = (loo.residual < scale[:, None] * lower - margin) | (
+        loo.residual > scale[:, None] * upper + margin
+    )
+    return int(outside.sum())

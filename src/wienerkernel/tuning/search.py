@@ -1,0 +1,274 @@
+"""The order of the searches: kernel and variance by the likelihood, shapes by the leave-one-out score, then all at once.
+
+Shapes of a family always come from the leave-one-out score, since the likelihood does not see them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._typing import FloatArray, RandomState
+from ..kernels import Kernel
+from ..noise import Noise
+from ..noise.base import as_generator
+from ..noise.family import Family, NoiseModel, ScaledShape, noise_model
+from ..noise.smoothed import SmoothedResiduals
+from .data import Data, Parameters
+from .likelihood import log_likelihood
+from .loo_score import LeaveOneOutScore
+from .optimiser import Optimiser
+from .residuals import outside_support, replicate_residuals, standardised_residuals
+from .search_box import SearchBox, default_kernel, search_box
+
+__all__ = ["METHODS", "Tuned", "tune"]
+
+METHODS = ("likelihood", "loo")
+SHAPE_STARTS = 5
+RESIDUAL_ROUNDS = 2
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What was learned.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    noise : Noise
+    ridge : float
+        The given one, or the noise variance.
+    method : {"likelihood", "loo"}
+    value : float
+        Value of the objective, a sum over samples.
+    parameters : dict of str to float
+        All free parameters by name: kernel hyperparameters, ``noise.std``, shapes of the noise.
+    n_evaluations : int
+    """
+
+    kernel: Kernel
+    noise: Noise
+    ridge: float
+    method: str
+    value: float
+    parameters: dict[str, float] = field(default_factory=dict)
+    n_evaluations: int = 0
+
+
+def tune(
+    data: Data,
+    kernel: Kernel | None = None,
+    noise: Any = None,
+    *,
+    method: str = "likelihood",
+    n_restarts: int = 0,
+    random_state: RandomState = None,
+) -> Tuned:
+    """Find the free parameters of kernel and noise.
+
+    Parameters
+    ----------
+    data : Data
+    kernel : Kernel, default=None
+        Its hyperparameters that are not fixed are tuned. None is :func:`~wienerkernel.search_box.default_kernel`.
+    noise : None, Family, str, law or "residuals", default=None
+        None is normal noise of unknown variance; a :class:`~wienerkernel.Family` or a bare name such as ``"gamma"``
+        has free scale and shapes; ``"residuals"`` takes the shape from the residuals; a law is kept as it is.
+    method : {"likelihood", "loo"}, default="likelihood"
+    n_restarts : int, default=0
+        Further searches from random starting points.
+    random_state : int, numpy Generator or RandomState, or None, default=None
+        Source of those points.
+
+    Returns
+    -------
+    Tuned
+
+    Warns
+    -----
+    sklearn.exceptions.ConvergenceWarning
+        By name: parameters that ended at a bound or that the data do not determine, and a search that did not converge.
+
+    Examples
+    --------
+    >>> from wienerkernel import RBF
+    >>> X = np.linspace(0, 6, 60)[:, None]
+    >>> y = np.sin(X) + np.random.default_rng(0).normal(scale=0.1, size=(60, 1))
+    >>> tuned = tune(Data(X, y, np.ones(60)), 1.0 * RBF(1.0))
+    >>> round(tuned.parameters["noise.std"], 1)
+    0.1
+    """
+    if method not in METHODS:
+        msg = f"tuning must be one of {', '.join(map(repr, METHODS))}, or None for values as given, got {method!r}"
+        raise ValueError(msg)
+    if method == "loo" and data.noise_scale.ndim == 2:
+        msg = "tuning by 'loo' needs independent noise: noise_scale must be of shape (n,); use tuning='likelihood'"
+        raise ValueError(msg)
+    search = _Search(
+        data, default_kernel(data) if kernel is None else kernel, n_restarts, as_generator(random_state)
+    )
+    search.kernel(data.places.points[:1])  # a kernel for other inputs says so
+    model = noise_model(noise)
+    parameters, values, value = search.run(model, method)
+    search.warn(parameters, values)
+    fitted = parameters.noise_at(values)
+    shown = np.where(_is_log(parameters), np.exp(np.where(_is_log(parameters), values, 0.0)), values)
+    return Tuned(
+        kernel=parameters.kernel_at(values),
+        noise=fitted,
+        ridge=fitted.var() if data.ridge is None else data.ridge,
+        method=method,
+        value=value,
+        parameters=dict(zip(parameters.names, shown.tolist(), strict=True)),
+        n_evaluations=search.optimiser.evaluations,
+    )
+
+
+class _Search:
+    """The searches of one call, and what is to be told about them."""
+
+    def __init__(self, data: Data, kernel: Kernel, n_restarts: int, generator: Any) -> None:
+        self.data, self.kernel = data, kernel
+        self.optimiser = Optimiser(data.y.size, n_restarts, generator)
+        self.notes: list[str] = []
+
+    def run(self, model: NoiseModel | str, method: str) -> tuple[Parameters, FloatArray, float]:
+        if isinstance(model, str):
+            return self._residuals(method)
+        parameters = Parameters(self.kernel, model)
+        values, value = self._likelihood(parameters)
+        if len(model.shape_names) and self.data.noise_scale.ndim == 1:
+            values = self._shapes(parameters, values)
+            if method == "likelihood" and parameters.noise_at(values).mean():
+                values, value = self._likelihood(parameters, values)  # the mean depends on the shapes
+        if method == "loo":
+            values, value = self._loo(parameters, values)
+        return parameters, values, value
+
+    def _residuals(self, method: str) -> tuple[Parameters, FloatArray, float]:
+        """Shape from the residuals of normal noise; then, for loo, from those under that shape, and so on."""
+        parameters, values, value = self.run(Family("norm"), "likelihood")
+        for _ in range(RESIDUAL_ROUNDS if method == "loo" else 1):
+            shape = self._residual_shape(parameters, values)
+            if shape is None:
+                break
+            parameters = Parameters(self.kernel, ScaledShape(shape))
+            if method == "loo":
+                values, value = self._loo(parameters, values)
+        return parameters, values, value
+
+    def _residual_shape(self, parameters: Parameters, values: FloatArray) -> SmoothedResiduals | None:
+        residuals = replicate_residuals(self.data)
+        if residuals is None:
+            residuals = standardised_residuals(LeaveOneOutScore(self.data, parameters).smoother(values))
+        if np.ptp(residuals) <= 1e-12 * np.max(np.abs(residuals), initial=0.0):
+            self.notes.append("the residuals do not differ, so that noise='residuals' is normal noise")
+            return None
+        return SmoothedResiduals(residuals - residuals.mean())
+
+    def _likelihood(
+        self, parameters: Parameters, start: FloatArray | None = None
+    ) -> tuple[FloatArray, float]:
+        box = search_box(self.data, parameters)
+        free = np.ones(len(box.start), dtype=bool)
+        free[parameters.shapes] = False
+
+        def objective(values: FloatArray) -> tuple[float, FloatArray]:
+            return log_likelihood(self.data, parameters, values)
+
+        begin = (
+            self.optimiser.best_of(objective, list(_starts(box, parameters)), box) if start is None else start
+        )
+        return self.optimiser.maximise(objective, begin, box, free)
+
+    def _shapes(self, parameters: Parameters, values: FloatArray) -> FloatArray:
+        """The shapes alone, by the leave-one-out score: the best of a few, then a search from there."""
+        box, objective = search_box(self.data, parameters), LeaveOneOutScore(self.data, parameters)
+        free = np.zeros(len(values), dtype=bool)
+        free[parameters.shapes] = True
+        fractions = (np.arange(SHAPE_STARTS) + 0.5) / SHAPE_STARTS
+        starts = []
+        for point in itertools.product(fractions, repeat=int(free.sum())):
+            start = values.copy()
+            start[free] = box.low[free] + np.array(point) * (box.high - box.low)[free]
+            starts.append(start)
+        return self.optimiser.maximise(objective, self.optimiser.best_of(objective, starts, box), box, free)[
+            0
+        ]
+
+    def _loo(self, parameters: Parameters, values: FloatArray) -> tuple[FloatArray, float]:
+        """From the likelihood's maximum, and from the best of the points that the likelihood started with."""
+        box, objective = search_box(self.data, parameters), LeaveOneOutScore(self.data, parameters)
+        free = np.ones(len(values), dtype=bool)
+        others = list(_starts(box, parameters))
+        for other in others:
+            other[parameters.shapes] = values[parameters.shapes]
+        found = self.optimiser.maximise(objective, values, box, free)
+        message = self.optimiser.message
+        second = self.optimiser.maximise(objective, self.optimiser.best_of(objective, others, box), box, free)
+        if found[1] >= second[1]:
+            self.optimiser.message = message
+            return found
+        return second
+
+    def warn(self, parameters: Parameters, values: FloatArray) -> None:
+        """Tell what a user should know, in one warning."""
+        from sklearn.exceptions import ConvergenceWarning
+
+        box, n = search_box(self.data, parameters), self.data.y.size
+        names = np.array(parameters.names)
+        notes = list(self.notes)
+        tolerance = 1e-6 * np.maximum(1.0, box.high - box.low)
+        flat = (
+            self.optimiser.steepest[: len(values)] < 1e-7 * n
+            if len(self.optimiser.steepest)
+            else np.zeros(len(values), dtype=bool)
+        )
+        flat = flat & (box.low < box.high)
+        if flat.any():
+            notes.append(f"the data do not determine {', '.join(names[flat])}")
+        for side, end, near in (
+            ("lower", box.low, values <= box.low + tolerance),
+            ("upper", box.high, values >= box.high - tolerance),
+        ):
+            for k in np.flatnonzero(near & ~flat & (box.low < box.high)):
+                shown = float(np.exp(end[k]) if _is_log(parameters)[k] else end[k])
+                notes.append(f"{names[k]} ended at its {side} bound {shown:.3g}")
+        if len(values) > n:
+            notes.append(f"{n} samples do not determine {len(values)} parameters ({', '.join(names)})")
+        if self.optimiser.message:
+            notes.append(f"the search for {', '.join(names)} did not converge: {self.optimiser.message}")
+        outside = outside_support(self.data, parameters, values)
+        if outside:
+            notes.append(
+                f"{outside} of {n} residuals lie outside the support of noise {parameters.noise_at(values)!r}: "
+                "another family or location may be right"
+            )
+        if notes:
+            warnings.warn("tuning: " + "; ".join(notes), ConvergenceWarning, stacklevel=3)
+
+
+def _starts(box: SearchBox, parameters: Parameters) -> Iterator[FloatArray]:
+    """The user's values, and those that the data suggest with long and short length scales, much and little noise."""
+    user = box.start.copy()
+    user[: parameters.n_kernel] = parameters.kernel.theta
+    yield user
+    noise = (
+        np.arange(len(user)) == parameters.n_kernel
+        if parameters.noise.free_std
+        else np.zeros(len(user), bool)
+    )
+    for shorter, more in itertools.product((0.0, 1.5), (0.0, 1.0)):
+        yield box.start - shorter * box.lengths + more * noise
+
+
+def _is_log(parameters: Parameters) -> NDArray[np.bool_]:
+    """Which parameters are logarithms: all but shapes that may be negative."""
+    linear = parameters.noise.linear_shapes
+    return np.array([name.removeprefix("noise.") not in linear for name in parameters.names], dtype=bool)

@@ -1,0 +1,441 @@
+"""Objectives and their gradients, the exact leave-one-out law, and what the search does with bad luck."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.datasets import load_diabetes
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process import kernels as theirs
+
+from wienerkernel import LinearCombination, as_noise
+from wienerkernel.datasets import load_mcycle
+from wienerkernel.kernels import (
+    RBF,
+    Constant,
+    FeatureMap,
+    Linear,
+    Matern,
+    Periodic,
+    Polynomial,
+    RationalQuadratic,
+    ScikitLearnKernel,
+)
+from wienerkernel.linalg import NotPositiveDefiniteError
+from wienerkernel.noise.family import Family, KnownLaw, noise_model
+from wienerkernel.noise.smoothed import SmoothedResiduals
+from wienerkernel.tuning import Data, tune
+from wienerkernel.tuning.data import Parameters
+from wienerkernel.tuning.likelihood import log_likelihood
+from wienerkernel.tuning.log_density import LogDensity
+from wienerkernel.tuning.loo_laws import LeaveOneOutLaws
+from wienerkernel.tuning.loo_score import LeaveOneOutScore
+from wienerkernel.tuning.rows import Rows
+from wienerkernel.tuning.search_box import search_box
+from wienerkernel.tuning.standard_law import StandardLaw
+
+KERNELS = {
+    "RBF": RBF(1.3),
+    "ARD": RBF([0.8, 1.7]),
+    "Matern 1/2": Matern(1.1, nu=0.5),
+    "Matern 3/2": Matern([1.1, 0.9], nu=1.5),
+    "Matern 5/2": Matern(1.1, nu=2.5),
+    "RationalQuadratic": RationalQuadratic(1.2, 0.7),
+    "Periodic": Periodic(1.0, 2.3),
+    "Linear": Linear(0.9),
+    "Polynomial": Polynomial(2, 0.8, 1.5),
+    "FeatureMap": FeatureMap(lambda X: np.hstack([X, X**2]), 0.7),
+    "scikit-learn": ScikitLearnKernel(theirs.RBF(1.1)),
+    "sum": Constant(0.6) + RBF(1.1),
+    "product": 1.4 * RBF(1.1) * Linear(1.2),
+    "sum of products": 2.0 * Matern(1.5, nu=2.5) + 0.3 * Periodic(1.0, 1.7),
+    "power": (0.5 + RBF(1.0)) ** 2,
+}
+
+
+def _data(n=14, columns=2, outputs=2, repeats=True, seed=0, **options):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, (n, columns))
+    if repeats:
+        X[-4:] = X[:4]
+        X[-5] = X[0]
+    y = np.sin(X[:, :1]) + rng.normal(scale=0.6, size=(n, outputs))
+    return Data(X, y, options.pop("noise_scale", np.ones(n)), **options)
+
+
+def _start(parameters):
+    """Some point: the kernel as it is, noise of standard deviation 0.7, shapes a bit off their middle."""
+    std = [np.log(0.7)] * parameters.noise.free_std
+    return np.concatenate([parameters.kernel.theta, std, parameters.noise.shape_bounds @ [0.55, 0.45]])
+
+
+def _differences(function, point, step=2e-4):
+    """Central differences of fourth order."""
+    result = np.empty(len(point))
+    for k in range(len(point)):
+        at = [function(point + m * step * np.eye(len(point))[k])[0] for m in (1, -1, 2, -2)]
+        result[k] = (8 * (at[0] - at[1]) - (at[2] - at[3])) / (12 * step)
+    return result
+
+
+def _assert_gradient(objective, point, tolerance=1e-6):
+    expected = _differences(objective, point)
+    np.testing.assert_allclose(
+        objective(point)[1], expected, rtol=tolerance, atol=tolerance * np.abs(expected).max()
+    )
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("law", ["norm", "gamma(2.0, loc=-0.4, scale=0.5)"])
+def test_gradients_equal_finite_differences_for_every_kernel(name, law):
+    data, parameters = _data(), Parameters(KERNELS[name], noise_model(law))
+    point = _start(parameters)
+    _assert_gradient(lambda values: log_likelihood(data, parameters, values), point)
+    _assert_gradient(LeaveOneOutScore(data, parameters), point)
+
+
+@pytest.mark.parametrize(
+    ("family", "options"),
+    [
+        ("gamma", {}),
+        ("gamma", {"ridge": 0.3, "trend": "linear"}),
+        ("t", {"trend": "constant"}),
+        ("lognorm", {"ridge": 0.3}),
+        ("laplace", {"ridge": 0.3, "trend": "linear"}),
+        ("uniform", {"trend": "linear"}),
+        ("beta", {}),
+        ("skewnorm", {}),
+    ],
+)
+def test_gradients_by_the_noise_equal_finite_differences(family, options):
+    data = _data(noise_scale=np.random.default_rng(5).uniform(0.5, 2.0, 14), **options)
+    parameters = Parameters(1.5 * RBF(1.0), Family(family))
+    point = _start(parameters)
+    _assert_gradient(LeaveOneOutScore(data, parameters), point, tolerance=5e-6)
+
+
+@pytest.mark.parametrize("options", [{}, {"ridge": 0.3}, {"trend": "constant"}])
+def test_gradients_see_a_mean_that_depends_on_the_noise(options):
+    data = _data(**options)
+    parameters = Parameters(1.5 * RBF(1.0), Family("gamma", loc=-0.2))
+    point = _start(parameters)
+    likelihood = log_likelihood(data, parameters, point)[1]
+    expected = _differences(lambda values: log_likelihood(data, parameters, values), point)
+    np.testing.assert_allclose(likelihood[:-1], expected[:-1], rtol=1e-6)  # the last is a shape
+    _assert_gradient(LeaveOneOutScore(data, parameters), point, tolerance=5e-6)
+
+
+def test_gradient_of_the_likelihood_under_correlated_noise_equals_finite_differences():
+    rng = np.random.default_rng(3)
+    data = _data(noise_scale=np.eye(14) + 0.2 * rng.normal(size=(14, 14)), repeats=False)
+    parameters = Parameters(1.5 * RBF(1.0), Family("norm"))
+    _assert_gradient(lambda values: log_likelihood(data, parameters, values), _start(parameters))
+
+
+@pytest.mark.parametrize("noise_scale", [np.ones(14), np.linspace(0.5, 2.0, 14)])
+def test_likelihood_is_the_density_of_a_normal_vector(noise_scale):
+    data = _data(noise_scale=noise_scale)
+    parameters = Parameters(1.5 * RBF(1.0), Family("norm"))
+    point = _start(parameters)
+    covariance = 1.5 * RBF(1.0)(data.X) + 0.49 * np.diag(noise_scale**2)
+    expected = sum(stats.multivariate_normal(np.zeros(14), covariance).logpdf(column) for column in data.y.T)
+    assert log_likelihood(data, parameters, point)[0] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("law", ["gamma(0.4, loc=-0.3, scale=0.8)", "laplace(0, 0.5)", "norm(0, 0.5)"])
+def test_leave_one_out_score_is_that_of_models_fitted_without_each_sample(law):
+    data = _data(outputs=1, noise_scale=np.linspace(0.5, 1.5, 14))
+    noise, kernel, scale = as_noise(law), 1.5 * RBF(1.0), data.noise_scale
+    expected = 0.0
+    for i in range(14):
+        rest = np.delete(np.arange(14), i)
+        k = kernel(data.X[rest], data.X[i : i + 1])[:, 0]
+        K = kernel(data.X[rest])
+        a = np.linalg.solve(K + noise.var() * np.diag(scale[rest] ** 2), k)
+        model = 1.5 - 2 * a @ k + a @ K @ a
+        weights = np.append(-a * scale[rest], scale[i])
+        residual = data.y[i, 0] - noise.mean() * scale[i] - a @ (data.y[rest, 0] - noise.mean() * scale[rest])
+        exact = LinearCombination(
+            noise, weights, loc=-noise.mean() * weights.sum(), normal_std=np.sqrt(model)
+        )
+        expected += float(exact.logpdf(residual))
+    score = LeaveOneOutScore(data, Parameters(kernel, KnownLaw(noise)))
+    assert score(kernel.theta)[0] == pytest.approx(expected, rel=1e-8)
+
+
+def test_samples_at_one_place_need_no_more_laws_than_places():
+    X = np.repeat(np.linspace(0, 1, 3)[:, None], 4, axis=0)
+    data = Data(X, np.random.default_rng(0).normal(size=(12, 1)), np.ones(12))
+    score = LeaveOneOutScore(data, Parameters(RBF(0.5), Family("norm")))
+    laws = LeaveOneOutLaws(score.smoother(np.array([np.log(0.5), 0.0])))
+    assert laws.weights.shape == (3, 6)
+    assert laws.counts.sum() == 12
+
+
+LAWS = [
+    "gamma(0.25, scale=2)",
+    "expon()",
+    "laplace()",
+    "gumbel_r()",
+    "uniform(-1, 2)",
+    "beta(0.5, 3)",
+    "lognorm(0.6)",
+    "t(3)",
+    "skewnorm(4)",
+    "logistic()",
+]
+
+
+def _rows(law, n=12):
+    """Weights, model variance and residuals of a real regression."""
+    rng = np.random.default_rng(4)
+    X = np.sort(rng.uniform(-3, 3, n))[:, None]
+    A = np.linalg.inv(4 * RBF(1.0)(X) + np.eye(n))
+    weights = A / np.diag(A)[:, None]
+    model = 1 / np.diag(A) - np.sum(weights**2, axis=1)
+    x = weights @ ((law.noise.rvs(n, random_state=1) - law.mean) / law.std)
+    return Rows(weights, np.ones(n), model, np.ones(n)), x
+
+
+def _exact(law, rows, row):
+    weights = rows.weights[row]
+    return LinearCombination(
+        law.noise,
+        weights / law.std,
+        loc=-(weights @ rows.counts) * law.mean / law.std,
+        normal_std=np.sqrt(rows.normal_var[row]),
+    )
+
+
+@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("spread", [1.0, 6.0])
+def test_log_density_equals_that_of_the_linear_combination(name, spread):
+    law = StandardLaw(as_noise(name))
+    rows, x = _rows(law)
+    density = LogDensity(law, rows, spread * x, np.arange(len(x)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = _exact(law, rows, np.arange(len(x))).logpdf(spread * x)
+    known = np.isfinite(expected)
+    np.testing.assert_allclose(density.value[known], expected[known], rtol=1e-6, atol=1e-7)
+    assert np.all(np.isfinite(density.value))
+
+
+def test_log_density_of_smoothed_residuals_is_a_mixture_of_normal_ones():
+    values = np.array([-1.0, 0.2, 1.5])
+    noise = SmoothedResiduals(values, bandwidth=0.3)
+    law = StandardLaw(noise)
+    rows = Rows(np.array([[law.std, 0.5 * law.std]]), np.ones(2), np.array([0.04]), np.array([law.std]))
+    x = 0.7
+    # x = (M_1 - m) + (M_2 - m) / 2 + N(0, 0.04)
+    centres = (values[:, None] - noise.mean()) + 0.5 * (values[None, :] - noise.mean())
+    width = np.sqrt(0.09 + 0.25 * 0.09 + 0.04)
+    expected = np.log(np.mean(stats.norm(centres, width).pdf(x)))
+    assert LogDensity(law, rows, np.array([x]), np.array([0])).value[0] == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["gamma(0.25, scale=2)", "uniform(-1, 2)"])
+def test_several_points_of_one_row_share_its_law(name):
+    law = StandardLaw(as_noise(name))
+    rows, _ = _rows(law)
+    x, row = np.array([0.1, -0.4, 0.9]), np.array([2, 2, 5])
+    density = LogDensity(law, rows, x, row)
+    np.testing.assert_allclose(density.value, _exact(law, rows, row).logpdf(x), rtol=1e-8)
+    by_x, by_normal, by_weights = density.gradient()
+    assert np.flatnonzero(by_normal).tolist() == np.flatnonzero(np.any(by_weights, axis=1)).tolist() == [2, 5]
+    step = 1e-5
+    up, down = (LogDensity(law, rows, x + s * np.array([1.0, 0, 0]), row).value[0] for s in (step, -step))
+    assert by_x[0] == pytest.approx((up - down) / (2 * step), rel=1e-6)
+
+
+def _silent(*args, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return tune(*args, **options)
+
+
+def test_tuned_likelihood_is_at_least_that_of_scikit_learn():
+    rng = np.random.default_rng(2)
+    X = rng.uniform(-4, 4, (50, 1))
+    y = np.sin(X[:, 0]) + 0.2 * rng.normal(size=50)
+    tuned = tune(Data(X, y[:, None], np.ones(50)), 1.0 * RBF(1.0))
+    kernel = theirs.ConstantKernel(1.0) * theirs.RBF(1.0) + theirs.WhiteKernel(0.1)
+    reference = GaussianProcessRegressor(kernel, n_restarts_optimizer=3, random_state=0).fit(X, y)
+    assert tuned.value >= reference.log_marginal_likelihood_value_ - 1e-4
+    assert tuned.ridge == pytest.approx(reference.kernel_.k2.noise_level, rel=1e-2)
+
+
+def test_tuning_finds_scale_and_shape_of_gamma_noise():
+    rng = np.random.default_rng(2)
+    X = np.sort(rng.uniform(-5, 5, 100))[:, None]
+    y = np.sin(X) + rng.gamma(0.5, 2.0, size=X.shape) - 1.0
+    tuned = tune(Data(X, y, np.ones(100)), 1.0 * RBF(1.0), "gamma", method="loo")
+    assert tuned.noise.mean() == pytest.approx(0.0, abs=1e-12)
+    assert tuned.parameters["noise.a"] == pytest.approx(0.5, rel=0.3)
+    assert tuned.noise.std() == pytest.approx(np.sqrt(2.0), rel=0.3)
+
+
+def test_a_given_law_and_fixed_hyperparameters_stay_as_they_are():
+    data, kernel = _data(), 2.0 * RBF(1.0, "fixed")
+    tuned = _silent(data, kernel, "gamma(2, loc=-1, scale=0.5)", method="loo")
+    assert tuned.kernel.k2 == kernel.k2
+    assert tuned.noise == as_noise("gamma(2, loc=-1, scale=0.5)")
+    assert list(tuned.parameters) == ["kernel.k1.value"]
+    fixed = tune(data, RBF(1.0, "fixed"), "norm(0, 2)")
+    assert fixed.parameters == {}
+    assert fixed.ridge == 4.0
+
+
+def test_a_given_ridge_is_kept_and_does_not_enter_the_likelihood():
+    free, given = tune(_data(), 1.0 * RBF(1.0)), tune(_data(ridge=0.123), 1.0 * RBF(1.0))
+    assert given.ridge == 0.123
+    assert given.parameters == free.parameters
+
+
+def test_residuals_give_their_shape_and_the_tuned_variance():
+    rng = np.random.default_rng(1)
+    X = np.linspace(-3, 3, 60)[:, None]
+    y = np.sin(X) + rng.gamma(0.5, size=X.shape)
+    tuned = tune(Data(X, y, np.ones(60)), 1.0 * RBF(1.0), "residuals")
+    assert isinstance(tuned.noise, SmoothedResiduals)
+    assert tuned.noise.mean() == pytest.approx(0.0, abs=1e-12)
+    assert tuned.noise.std() == pytest.approx(tuned.parameters["noise.std"])
+    assert tuned.noise.cumulants(3)[2] > 0
+
+
+def test_replicates_show_the_shape_of_the_noise_without_a_model():
+    rng = np.random.default_rng(1)
+    X = np.repeat(np.linspace(-3, 3, 5)[:, None], 12, axis=0)
+    y = 5 * np.sin(7 * X) + rng.gamma(0.5, size=X.shape)
+    tuned = _silent(Data(X, y, np.ones(60)), 1.0 * RBF(1.0), "residuals")
+    skewness = tuned.noise.cumulants(3)[2] / tuned.noise.std() ** 3
+    assert skewness == pytest.approx(
+        stats.skew((y - y.reshape(5, 12).mean(1).repeat(12)[:, None]).ravel()), rel=0.2
+    )
+
+
+def test_the_same_random_state_gives_the_same_result():
+    first, second = (
+        _silent(_data(), 1.0 * RBF(1.0), "laplace", method="loo", n_restarts=2, random_state=7) for _ in "ab"
+    )
+    assert first.parameters == second.parameters
+
+
+def test_restarts_never_end_below_a_single_search():
+    one = _silent(_data(), 1.0 * RBF(1.0))
+    more = _silent(_data(), 1.0 * RBF(1.0), n_restarts=3, random_state=0)
+    assert more.value >= one.value - 1e-9
+
+
+def test_scaling_the_data_scales_what_is_learned():
+    data = _data(repeats=False)
+    small = tune(data, 1.0 * RBF(1.0))
+    for unit_x, unit_y in ((1e6, 1e-7), (1e-7, 1e6)):
+        large = tune(Data(unit_x * data.X, unit_y * data.y, data.noise_scale), 1.0 * RBF(1.0))
+        assert large.noise.std() / unit_y == pytest.approx(small.noise.std(), rel=1e-3)
+        assert large.kernel.k2.length_scale / unit_x == pytest.approx(small.kernel.k2.length_scale, rel=1e-2)
+
+
+BAD_LUCK = {
+    "constant target": (np.linspace(0, 1, 9)[:, None], np.full(9, 3.0), "noise.std"),
+    "zero target": (np.linspace(0, 1, 9)[:, None], np.zeros(9), "noise.std"),
+    "single row": (np.array([[1.0]]), np.array([2.0]), "length_scale"),
+    "one place": (np.ones((8, 1)), np.random.default_rng(0).normal(size=8), "length_scale"),
+    "fewer rows than parameters": (
+        np.random.default_rng(0).normal(size=(3, 6)) * [1, 10, 100, 1, 1, 1],
+        np.arange(3.0),
+        "length_scale",
+    ),
+    "constant input": (
+        np.column_stack([np.linspace(0, 5, 20), np.full(20, 7.0)]) * [10.0, 1.0],
+        np.sin(np.linspace(0, 5, 20)) + 0.1 * np.random.default_rng(0).normal(size=20),
+        "length_scale[1]",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD_LUCK)
+@pytest.mark.parametrize("method", ["likelihood", "loo"])
+def test_bad_luck_ends_in_a_model_and_a_warning_that_names_the_parameter(case, method):
+    X, y, name = BAD_LUCK[case]
+    with pytest.warns(ConvergenceWarning, match="tuning: ") as record:
+        tuned = tune(Data(X, y[:, None], np.ones(len(y))), method=method)
+    assert any(name in str(warning.message) for warning in record)
+    assert np.all(np.isfinite(tuned.kernel.theta))
+    assert 0 < tuned.noise.std() < np.inf
+
+
+def test_duplicated_rows_with_different_targets_are_noise():
+    X = np.repeat(np.linspace(0, 3, 6)[:, None], 2, axis=0)
+    y = np.sin(X) + np.tile([[0.5], [-0.5]], (6, 1))
+    assert _silent(Data(X, y, np.ones(12))).noise.std() == pytest.approx(0.5, rel=0.5)
+
+
+@pytest.mark.parametrize("method", ["likelihood", "loo"])
+def test_a_bound_that_is_hit_is_named(method):
+    X = np.linspace(0, 6, 40)[:, None]
+    data = Data(X, np.sin(X) + 0.1 * np.random.default_rng(0).normal(size=X.shape), np.ones(40))
+    with pytest.warns(ConvergenceWarning, match=r"kernel\.length_scale ended at its upper bound 0\.2"):
+        tuned = tune(data, RBF(0.1, (0.05, 0.2)), method=method)
+    assert tuned.kernel.length_scale == pytest.approx(0.2)
+
+
+def test_a_support_that_excludes_the_residuals_is_named():
+    rng = np.random.default_rng(0)
+    X = np.linspace(0, 5, 30)[:, None]
+    y = 0.02 * rng.standard_t(3, size=X.shape) + np.where(np.arange(30)[:, None] == 13, 5.0, 0.0)
+    with pytest.warns(ConvergenceWarning, match="outside the support of noise"):
+        tune(Data(X, y, np.ones(30)), RBF(1.0, "fixed") * Constant(0.01, "fixed"), "uniform(-0.1, 0.2)")
+
+
+def test_a_trend_that_the_rows_do_not_determine_is_an_error():
+    data = Data(np.ones((4, 1)), np.arange(4.0)[:, None], np.ones(4), trend="linear")
+    with pytest.raises(NotPositiveDefiniteError, match="trend"):
+        tune(data)
+
+
+def test_correlated_noise_has_no_leave_one_out_score():
+    data = _data(noise_scale=np.eye(14))
+    with pytest.raises(ValueError, match="noise_scale"):
+        tune(data, method="loo")
+    assert tune(data, 1.0 * RBF(1.0)).value == pytest.approx(tune(_data(), 1.0 * RBF(1.0)).value, rel=1e-5)
+
+
+def test_an_unknown_method_is_an_error():
+    with pytest.raises(ValueError, match="'likelihood', 'loo'"):
+        tune(_data(), method="mcmc")
+
+
+def test_the_users_bounds_are_respected_and_default_bounds_come_from_the_data():
+    data = Data(np.linspace(0, 10, 11)[:, None], np.arange(11.0)[:, None], np.ones(11))
+    box = search_box(data, Parameters(Constant(1.0, (0.5, 2.0)) * RBF(1.0), Family("norm")))
+    np.testing.assert_allclose(np.exp([box.low[0], box.high[0]]), [0.5, 2.0])
+    np.testing.assert_allclose(np.exp([box.low[1], box.high[1]]), [0.5, 1000.0])
+
+
+def _leave_one_out_density(model, X, y):
+    """Mean log score of a scikit-learn GPR with fixed hyperparameters, each sample left out in turn."""
+    K = model.kernel_(X)
+    inverse = np.linalg.inv(K)
+    centre, scale = model._y_train_mean, model._y_train_std
+    residual = inverse @ ((y - centre) / scale) / np.diag(inverse)
+    return np.mean(stats.norm(0, 1 / np.sqrt(np.diag(inverse))).logpdf(residual)) - np.log(scale)
+
+
+@pytest.mark.parametrize("name", ["diabetes", "mcycle"])
+def test_defaults_are_as_good_as_scikit_learn_in_log_score(name):
+    X, y = load_diabetes(return_X_y=True) if name == "diabetes" else load_mcycle()
+    kernel = theirs.ConstantKernel() * theirs.RBF() + theirs.WhiteKernel()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        reference = GaussianProcessRegressor(kernel).fit(X, y)
+    tuned = _silent(Data(X, y[:, None], np.ones(len(y))))
+    score = LeaveOneOutScore(
+        Data(X, y[:, None], np.ones(len(y))), Parameters(tuned.kernel, KnownLaw(tuned.noise))
+    )
+    ours = score(tuned.kernel.theta)[0] / len(y)
+    assert ours >= _leave_one_out_density(reference, X, y)
