@@ -46,6 +46,11 @@ class Blend(StandardLaw):
         exist = np.cumprod(np.all(table != 0, axis=0) | np.all(table == 0, axis=0))
         return np.asarray(self.weights @ table * exist)
 
+    @cached_property
+    def radius(self) -> float:
+        """Up to which |t|, in all directions, the cumulants are as good as L itself."""
+        return min(law.radius for law in self.laws)
+
     def logcf(self, t: ComplexArray) -> ComplexArray:
         """Log characteristic function at t, whose last axis runs along a path from where it is real."""
         result = np.zeros(t.shape, dtype=complex)

@@ -270,7 +270,7 @@ class LogDensity:
         """Evaluate each point at its own nodes."""
         factor = 1 / self._std[self.row[index]]
         rows = self.rows.take(self.row[index]).scaled(factor)
-        total, points = DirectSum(rows.weights, rows.counts, t), np.arange(len(index))
+        total, points = DirectSum(rows.weights, rows.counts, t, self.law), np.arange(len(index))
         return self._integrate(
             _Batch(index, self.row[index], points, factor, rows, t, weight, total, ALTERNATION)
         )

@@ -16,7 +16,7 @@ __all__ = ["Objective", "Optimiser"]
 
 MAX_ITERATIONS = 300
 RESTART_RANGE = np.log(20.0)
-OPTIONS: Any = {"maxiter": MAX_ITERATIONS, "ftol": 1e-11, "gtol": 1e-6, "maxls": 40}
+OPTIONS: Any = {"maxiter": MAX_ITERATIONS, "ftol": 1e-9, "gtol": 1e-6, "maxls": 40}
 
 Objective = Callable[[FloatArray], tuple[float, FloatArray]]
 """Value and gradient at a vector of parameters; a sum over samples, to be maximised."""

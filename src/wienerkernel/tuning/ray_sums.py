@@ -33,6 +33,47 @@ class WeightSum(Protocol):
         """Re sum_k cotangent_k v dE_k/dv for each weight, (rows, J)."""
 
 
+class FarField:
+    """The part of the sum that small weights have: a normal variable plus cumulants, through power sums.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (rows, J)
+        0 where a weight is not small.
+    counts : ndarray of shape (J,)
+    t : ndarray of shape (K,) or (rows, K)
+    """
+
+    def __init__(self, weights: FloatArray, counts: FloatArray, t: ComplexArray) -> None:
+        self.weights, self.counts, self.t = weights, counts, t
+
+    @cached_property
+    def _power_sums(self) -> FloatArray:
+        """Sums of n_j v_j^r, r = 2 to 8: (7, rows)."""
+        result = np.empty((len(ORDERS), len(self.weights)))
+        power = self.weights * self.weights
+        for k in range(len(ORDERS)):
+            result[k] = power @ self.counts
+            power *= self.weights
+        return result
+
+    def value(self, law: StandardLaw) -> ComplexArray:
+        """E, (rows, K)."""
+        terms = zip(ORDERS, law.series, self._power_sums, strict=True)
+        return np.asarray(sum(c * sums[:, None] * self.t**order for order, c, sums in terms))
+
+    def slope(self, law: StandardLaw, cotangent: ComplexArray) -> FloatArray:
+        """Re sum_k cotangent_k v dE_k/dv for each weight, without its count, (rows, J)."""
+        # Horner: sum over r of r c_r t^r v^r
+        result = np.zeros(self.weights.shape)
+        for order, c in zip(ORDERS[::-1], law.series[::-1], strict=True):
+            result *= self.weights
+            result += np.sum(order * c * self.t**order * cotangent, axis=1).real[:, None]
+        result *= self.weights
+        result *= self.weights
+        return result
+
+
 class DirectSum:
     """The sum term by term, each row at its own nodes.
 
@@ -41,30 +82,36 @@ class DirectSum:
     weights : ndarray of shape (rows, J)
     counts : ndarray of shape (J,)
     t : ndarray of shape (rows, K)
+    law : StandardLaw
+        The law that decides which weights are small.
     """
 
-    def __init__(self, weights: FloatArray, counts: FloatArray, t: ComplexArray) -> None:
+    def __init__(self, weights: FloatArray, counts: FloatArray, t: ComplexArray, law: StandardLaw) -> None:
         self.weights, self.counts, self.t = weights, counts, t
+        far = np.abs(weights) * np.abs(t).max(axis=1, initial=0.0)[:, None] < law.radius
+        self._far = FarField(np.where(far, weights, 0.0), counts, t)
+        self._row, self._column = np.nonzero(~far)
 
-    def _chunks(self) -> list[slice]:
-        step = max(1, CHUNK // max(1, self.weights.shape[1] * self.t.shape[1]))
-        return [slice(i, i + step) for i in range(0, len(self.weights), step)]
+    def _chunks(self) -> list[tuple[IntArray, IntArray]]:
+        step = max(1, CHUNK // max(1, self.t.shape[1]))
+        starts = range(0, len(self._row), step)
+        return [(self._row[i : i + step], self._column[i : i + step]) for i in starts]
 
     def value(self, law: StandardLaw) -> ComplexArray:
         """E, (rows, K)."""
-        result = np.empty(self.t.shape, dtype=complex)
-        for some in self._chunks():
-            terms = law.logcf(self.weights[some, :, None] * self.t[some, None, :])
-            result[some] = np.einsum("rjk,j->rk", terms, self.counts)
+        result = self._far.value(law)
+        for row, column in self._chunks():
+            terms = law.logcf(self.weights[row, column, None] * self.t[row])
+            np.add.at(result, row, terms * self.counts[column, None])
         return result
 
     def slope(self, law: StandardLaw, cotangent: ComplexArray) -> FloatArray:
         """Re sum_k cotangent_k v dE_k/dv for each weight, (rows, J)."""
-        result = np.empty(self.weights.shape)
-        for some in self._chunks():
-            argument = self.weights[some, :, None] * self.t[some, None, :]
-            result[some] = np.einsum("rjk,rk->rj", slope_of(law, argument), cotangent[some]).real
-        return result * self.counts
+        result = self._far.slope(law, cotangent)
+        for row, column in self._chunks():
+            argument = self.weights[row, column, None] * self.t[row]
+            result[row, column] = np.einsum("nk,nk->n", slope_of(law, argument), cotangent[row]).real
+        return np.asarray(result * self.counts)
 
 
 class RaySum:
@@ -92,7 +139,7 @@ class RaySum:
         far = magnitude < np.exp(ray.series_until)
         rough = (magnitude > np.exp(ray.smooth_until)) & ~far
         smooth = ~(far | rough)
-        self._far = np.where(far, weights, 0.0)
+        self._far = FarField(np.where(far, weights, 0.0), counts, self.t)
         self._rough = np.nonzero(rough)
         self._row, self._column = np.nonzero(smooth)
         chosen = weights[smooth]
@@ -113,20 +160,10 @@ class RaySum:
             result += np.bincount(self._at + 2 * p, weights=self._stencil[p] * mass, minlength=size)
         return result.reshape(len(self.weights), -1)
 
-    @cached_property
-    def _power_sums(self) -> FloatArray:
-        """Sums of n_j v_j^r over the small weights, r = 2 to 8: (rows, 7)."""
-        result = np.empty((len(self.weights), len(ORDERS)))
-        power = self._far * self._far
-        for k in range(len(ORDERS)):
-            result[:, k] = power @ self.counts
-            power *= self._far
-        return result
-
     def value(self, law: StandardLaw) -> ComplexArray:
         """E, (rows, K)."""
         real, imag = law.ray(self.theta).table(self._shift, self._cells, slopes=False)
-        result: ComplexArray = self._power_sums @ (law.series[:, None] * self.t ** ORDERS[:, None])
+        result = self._far.value(law)
         result.real += matmul(self._histogram, real, transpose_b=True)
         result.imag += matmul(self._histogram, imag, transpose_b=True)
         for row, column in self._rough_chunks():
@@ -143,16 +180,7 @@ class RaySum:
 
     def slope(self, law: StandardLaw, cotangent: ComplexArray) -> FloatArray:
         """Re sum_k cotangent_k v dE_k/dv for each weight, (rows, J)."""
-        # Horner: sum over r of r c_r t^r v^r
-        coefficients = (
-            cotangent @ (ORDERS[:, None] * law.series[:, None] * self.t ** ORDERS[:, None]).T
-        ).real
-        result = np.repeat(coefficients[:, -1:], self.weights.shape[1], axis=1)
-        for k in range(len(ORDERS) - 2, -1, -1):
-            result *= self._far
-            result += coefficients[:, k, None]
-        result *= self._far
-        result *= self._far
+        result = self._far.slope(law, cotangent)
         real, imag = law.ray(self.theta).table(self._shift, self._cells, slopes=True)
         by_cell = matmul(np.ascontiguousarray(cotangent.real), real)
         by_cell -= matmul(np.ascontiguousarray(cotangent.imag), imag)

@@ -50,6 +50,14 @@ class Tuned:
     parameters : dict of str to float
         All free parameters by name: kernel hyperparameters, ``noise.std``, shapes of the noise.
     n_evaluations : int
+
+    Examples
+    --------
+    >>> from wienerkernel import RBF, WienerKernelRegressor
+    >>> X = np.linspace(0, 6, 20)[:, None]
+    >>> model = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.1)").fit(X, np.sin(X[:, 0]))
+    >>> model.tuned_.method, sorted(model.tuned_.parameters)
+    ('likelihood', ['kernel.length_scale'])
     """
 
     kernel: Kernel

@@ -23,6 +23,8 @@ MAX_TABLES = 12
 NEGLIGIBLE = 1e-5
 """An argument |v t| below this adds to the variance and to nothing else that float64 can see."""
 DERIVATIVE_STEP = 3e-5
+UNDERFLOW = -700.0
+"""Logarithm of what is as good as 0."""
 ORDERS = np.arange(2, 9)
 _FACTORIALS = np.cumprod(np.arange(1.0, 9.0))[1:]
 _DIFFERENCES = (45 / 60, -9 / 60, 1 / 60)
@@ -89,6 +91,22 @@ class StandardLaw:
         return (
             np.inf if len(above) and above[-1] == len(x) - 1 else float(x[above[-1] + 1 if len(above) else 0])
         )
+
+    @cached_property
+    def radius(self) -> float:
+        """Up to which |t|, in all directions, the cumulants are as good as L itself; 0 for heavy tails."""
+        if not self.strip[0] < 0 < self.strip[1]:
+            return 0.0
+        r = np.exp(np.arange(np.log(NEGLIGIBLE), 2.0, 0.05))
+        t = r * np.exp(0.25j * np.pi * np.arange(8))[:, None]
+        close = np.all(self.is_series(t, self.logcf(t)), axis=0)
+        return 0.8 * float(r[max(int(np.argmin(close)) - 1, 0)])
+
+    def is_series(self, t: ComplexArray, value: ComplexArray) -> NDArray[np.bool_]:
+        """Where the series of cumulants equals the ``value`` of L at t as well as float64 can tell."""
+        series = sum(c * t**order for c, order in zip(self.series, ORDERS, strict=True))
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.abs(value - series) < 5e-11 * np.abs(t) ** 2 + 2e-16)
 
     def samples(self, theta: float, first: int, last: int) -> ComplexArray:
         """L(+-r e^{-i theta}) at log r = k STEP / 2, k = first to last: (2, last - first + 1), continuous in r."""
@@ -168,20 +186,21 @@ class RayTable:
         fine = np.arange(2 * self.start, 2 * last + 1) * (STEP / 2)
         with np.errstate(all="ignore"):
             both = self.law.samples(self.theta, 2 * self.start, 2 * last)
+            both = np.where(np.isneginf(both.real), UNDERFLOW, both)
             grid, value = fine[::2], both[:, ::2].copy()
             # Between the points of the grid the function itself is the judge.
             probe, there = fine[1::2][POINTS:-POINTS], both[:, 1::2][:, POINTS:-POINTS]
             position, weights = stencil(probe / STEP - self.start)
             guess = sum(weights[p] * value[:, position + p] for p in range(POINTS))
             error = np.abs(np.expm1(guess - there)) / np.maximum(1.0, np.abs(there))
+            # What the function has lost to cancellation, no table can bring back.
+            tolerance = 1e-9 + 1e-15 * np.exp(-there.real)
         # Zeros of the characteristic function spoil interpolation.
-        rough = ~np.all(error < 1e-9, axis=0)
+        rough = ~np.all(error < tolerance, axis=0)
         self.smooth_until = float(probe[np.argmax(rough)]) - STEP if rough.any() else np.inf
         # Up to where the cumulants are as good as the function itself.
         t = np.exp(grid - 1j * self.theta) * np.array([[1.0], [-1.0]])
-        series = sum(c * t**order for c, order in zip(self.law.series, ORDERS, strict=True))
-        with np.errstate(invalid="ignore"):
-            close = np.all(np.abs(value - series) < 5e-11 * np.abs(t) ** 2 + 2e-16, axis=0)
+        close = np.all(self.law.is_series(t, value), axis=0)
         self.series_until = max(float(grid[np.argmin(close)]) - STEP, float(np.log(NEGLIGIBLE)))
         value[~np.isfinite(value)] = 0.0
         slope = np.zeros_like(value)
