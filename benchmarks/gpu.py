@@ -44,9 +44,8 @@ def model():
 
 def parts(X, y, Z):
     """Mean, V and P2: fit and predict."""
-    fitted = model().fit(X, y)
-    split = fitted.uncertainty(Z)
-    return fitted.predict(Z), split.noise, split.model
+    mean, split = model().fit(X, y).posterior_.mean_and_uncertainty(Z)
+    return mean, split.noise, split.model
 
 
 def likelihood(X, y, _):

@@ -1,10 +1,12 @@
-"""One measurement of one library, in a process of its own: python worker.py LIBRARY TASK N. Prints a line of JSON.
+"""One measurement of one library, in a process of its own: python worker.py LIBRARY TASK N THREADS REPEATS.
 
-The time is the median of the repeats; the memory is the peak of the resident set above what it was before the work.
+It prints a line of JSON: the median time of the repeats, the peak of the resident set, and the answer (means at the
+query points, or the log-likelihood), so that answers can be compared, too. Up to 4000 rows a first run is not counted.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import resource
 import statistics
@@ -13,7 +15,7 @@ import time
 
 import numpy as np
 
-INPUTS, QUERIES = 8, 1000
+INPUTS, QUERIES, PLACES = 8, 1000, 400
 LENGTH, AMPLITUDE, NOISE = 2.0, 2.0, 0.5
 
 
@@ -21,6 +23,10 @@ def data(n, d=INPUTS):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, d))
     return X, np.sin(X[:, 0]) + 0.7 * rng.normal(size=n), rng.normal(size=(QUERIES, d))
+
+
+def places():
+    return np.random.default_rng(1).normal(size=(PLACES, INPUTS))
 
 
 def ours(task, n):
@@ -40,16 +46,32 @@ def ours(task, n):
         return run
     model = WienerKernelRegressor(kernel, noise=f"norm(0, {NOISE**0.5})", tuning=None)
     if task == "parts":
-        return lambda: (model.fit(X, y).predict(Z), model.uncertainty(Z))
-    if task == "std":
+
+        def run():
+            return model.fit(X, y).posterior_.mean_and_uncertainty(Z)
+
+        def residual():
+            """Of (K + R) alpha = y, in some of its rows, relative to the largest y."""
+            rows, alpha = slice(0, n, max(1, n // 200)), model.posterior_.smoother.dual[:, 0]
+            return float(
+                np.max(np.abs(kernel(X[rows], X) @ alpha + NOISE * alpha[rows] - y[rows])) / np.max(np.abs(y))
+            )
+
+        run.check = residual
+        return run
+    return estimator_task(model, task, X, y, Z)
+
+
+def estimator_task(model, task, X, y, Z):
+    """What this package and scikit-learn do through the same methods."""
+    if task in ("parts", "std"):
         return lambda: model.fit(X, y).predict(Z, return_std=True)
     if task == "point":
         model.fit(X, y)
         return lambda: model.predict(Z[:1], return_std=True)
     if task == "replicates":
-        places = np.random.default_rng(1).normal(size=(400, INPUTS))
-        index = np.random.default_rng(2).integers(0, 400, n)
-        return lambda: model.fit(places[index], y).predict(Z, return_std=True)
+        repeated = places()[np.random.default_rng(2).integers(0, PLACES, len(X))]
+        return lambda: model.fit(repeated, y).predict(Z, return_std=True)
     raise SystemExit(f"no task {task}")
 
 
@@ -63,19 +85,15 @@ def sklearn(task, n):
     if task == "likelihood":
         model.X_train_, model.y_train_, model.kernel_ = X, y, kernel
         return lambda: model.log_marginal_likelihood(kernel.theta, eval_gradient=True)
-    if task in ("parts", "std"):
-        return lambda: model.fit(X, y).predict(Z, return_std=True)
-    if task == "point":
-        model.fit(X, y)
-        return lambda: model.predict(Z[:1], return_std=True)
-    if task == "replicates":
-        places = np.random.default_rng(1).normal(size=(400, INPUTS))
-        index = np.random.default_rng(2).integers(0, 400, n)
-        return lambda: model.fit(places[index], y).predict(Z, return_std=True)
-    raise SystemExit(f"no task {task}")
+    return estimator_task(model, task, X, y, Z)
 
 
-def gpytorch(task, n):
+def gpytorch_default(task, n):
+    """GPyTorch as it comes: conjugate gradients above 800 rows."""
+    return gpytorch(task, n, exact=False)
+
+
+def gpytorch(task, n, exact=True):
     import gpytorch as g
     import torch
 
@@ -95,24 +113,31 @@ def gpytorch(task, n):
         def forward(self, x):
             return g.distributions.MultivariateNormal(self.mean_module(x), self.covar_module(x))
 
-    exact = g.settings.fast_computations(covar_root_decomposition=False, log_prob=False, solves=False)
-    cholesky = g.settings.max_cholesky_size(10**9)
+    @contextlib.contextmanager
+    def mode():
+        if not exact:
+            yield
+            return
+        direct = g.settings.fast_computations(covar_root_decomposition=False, log_prob=False, solves=False)
+        with direct, g.settings.max_cholesky_size(10**9):
+            yield
+
     if task == "likelihood":
         model = Exact().train()
         objective = g.mlls.ExactMarginalLogLikelihood(model.likelihood, model)
 
         def run():
             model.zero_grad()
-            with exact, cholesky:
+            with mode():
                 value = objective(model(X), y) * n
                 value.backward()
-            return float(value)
+            return value.item()
 
         return run
 
     def run():
         model = Exact().eval()
-        with torch.no_grad(), exact, cholesky, g.settings.skip_posterior_variances(False):
+        with torch.no_grad(), mode():
             prediction = model(Z)
             return prediction.mean, prediction.variance
 
@@ -156,55 +181,62 @@ def jax(task, n):
 def hetgpy(_task, n):
     from hetgpy import homGP
 
-    rng = np.random.default_rng(1)
-    places = rng.normal(size=(400, INPUTS))
-    index = np.random.default_rng(2).integers(0, 400, n)
+    repeated = places()[np.random.default_rng(2).integers(0, PLACES, n)]
     _, y, Z = data(n)
     known = {"theta": np.full(INPUTS, 2 * LENGTH**2), "g": NOISE / AMPLITUDE, "beta0": 0.0}
 
     def run():
         model = homGP()
-        model.mle(X=places[index], Z=y, covtype="Gaussian", known=known)
-        return model.predict(Z)
+        model.mle(X=repeated, Z=y, covtype="Gaussian", known=known)
+        prediction = model.predict(Z)
+        return prediction["mean"], prediction["sd2"]
 
     return run
 
 
+def scipy(_task, n):
+    """Cholesky factorisation as everybody calls it."""
+    from scipy.linalg import cholesky
+
+    matrix = np.ones((n, n))
+    matrix.flat[:: n + 1] += n
+    return lambda: float(cholesky(matrix, lower=True)[0, 0])
+
+
 def limit(_task, n):
-    """potrf and two trsm of the same size, the work that no exact method can avoid."""
+    """potrf and two trsm of the same size, the work that no exact method can avoid; in place, nothing else timed."""
     from scipy.linalg import blas, lapack
 
-    rng = np.random.default_rng(0)
-    a = np.asfortranarray(np.eye(n) * n + rng.uniform(size=(n, 1)) @ np.ones((1, n)) * 0)
-    b = np.asfortranarray(rng.normal(size=(n, QUERIES)))
-
     def run():
-        factor, _ = lapack.dpotrf(a, lower=1, overwrite_a=0, clean=0)
-        v = blas.dtrsm(1.0, factor, b, lower=1)
-        return blas.dtrsm(1.0, factor, v, lower=1, trans_a=1, overwrite_b=1)
+        a, b = np.eye(n) * n, np.random.default_rng(0).normal(size=(QUERIES, n))
+        start = time.perf_counter()
+        factor, _ = lapack.dpotrf(a.T, lower=0, overwrite_a=1, clean=0)
+        v = blas.dtrsm(1.0, factor, b.T, lower=0, trans_a=1, overwrite_b=1)
+        blas.dtrsm(1.0, factor, v, lower=0, overwrite_b=1)
+        run.seconds = time.perf_counter() - start
+        return 0.0
 
     return run
 
 
 def main():
-    library, task, n, _threads, repeats = (
-        sys.argv[1],
-        sys.argv[2],
-        int(sys.argv[3]),
-        sys.argv[4],
-        int(sys.argv[5]),
-    )
+    library, task, n, _threads, repeats = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:6])
     run = globals()[library](task, n)
-    if library == "jax" or n <= 4000:
+    if library == "jax" or (n <= 4000 and library != "gpytorch_default"):
         run()  # compiles, or warms the memory
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss if n > 4000 else None
-    times = []
+    times, result = [], None
     for _ in range(repeats):
+        result = None  # two results at a time may be more than the memory holds
         start = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - start)
+        result = run()
+        seconds = time.perf_counter() - start
+        times.append(getattr(run, "seconds", seconds))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(json.dumps({"seconds": statistics.median(times), "peak_kib": peak, "before_kib": before}))
+    answer = np.asarray(result[0] if isinstance(result, tuple | list) else result, dtype=float)
+    report = {"seconds": statistics.median(times), "peak_kib": peak, "answer": answer.ravel().tolist()}
+    if hasattr(run, "check"):
+        report["residual"] = run.check()
+    print(json.dumps(report))
 
 
 if __name__ == "__main__":

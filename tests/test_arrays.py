@@ -181,6 +181,46 @@ def test_results_do_not_depend_on_blocks_and_chunks(xp, monkeypatch):
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.parametrize("trend", [None, "constant", "linear"])
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_gradients_equal_those_of_numpy(xp, data, kernel, trend):
+    X, y, Z = data
+    Y = np.column_stack([y, -y])
+    model = WienerKernelRegressor(kernel, noise="gamma(2)", trend=trend, tuning=None)
+    expected = model.fit(X, Y).predict_gradient(Z)
+    theirs = model.fit(xp.asarray(X), xp.asarray(Y)).predict_gradient(xp.asarray(Z))
+    for name in ("mean", "noise", "model"):
+        same(getattr(theirs, name), getattr(expected, name), xp)
+
+
+def test_the_path_of_ridges_equals_that_of_numpy(xp, data):
+    X, y, Z = data
+    ridges = [0.1, 1.0, 5.0]
+    model = WienerKernelRegressor(KERNELS[0], noise="gamma(2)", tuning=None)
+    ours = model.fit(X, y).ridge_path(ridges)
+    theirs = model.fit(xp.asarray(X), xp.asarray(y)).ridge_path(ridges)
+    query = xp.asarray(Z)
+    same(theirs.mean(query), ours.mean(Z), xp)
+    for one, other in zip(
+        (*theirs.variances(query), *theirs.leave_one_out()),
+        (*ours.variances(Z), *ours.leave_one_out()),
+        strict=True,
+    ):
+        same(one, other, xp)
+    np.testing.assert_allclose(theirs.log_likelihood(), ours.log_likelihood(), rtol=1e-10)
+
+
+def test_what_needs_numpy_says_so(xp, data):
+    X, y, _ = data
+    model = WienerKernelRegressor(tuning=None).fit(xp.asarray(X), xp.asarray(y))
+    with pytest.raises(TypeError, match="NumPy"):
+        model.partial_fit(xp.asarray(X), xp.asarray(y))
+    with pytest.raises(TypeError, match="forgotten in NumPy arrays only"):
+        model.forget([0])
+    with pytest.raises(TypeError, match="lean predictor works on NumPy arrays"):
+        model.predictor()
+
+
 def test_several_outputs_and_a_feature_map(xp, data):
     X, y, Z = data
     Y = np.column_stack([y, -y])
@@ -203,5 +243,3 @@ def test_bad_arrays_are_refused(xp, data):
     model.fit(xp.asarray(X), xp.asarray(y))
     with pytest.raises(ValueError, match="features"):
         model.predict(xp.asarray(X[:, :2]))
-    with pytest.raises(TypeError, match="NumPy"):
-        model.partial_fit(xp.asarray(X), xp.asarray(y))

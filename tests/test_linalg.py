@@ -38,14 +38,27 @@ def test_nan_is_caught_before_lapack():
         linalg.cholesky(np.full((2, 2), np.nan))
 
 
-def test_triangular_solves_and_inverse(matrix):
+@pytest.mark.parametrize("n_rows", [1, 7])
+def test_triangular_solves_overwrite_their_rows(matrix, n_rows):
     factor = linalg.cholesky(matrix.copy())
     lower = np.tril(factor)
-    rows = np.random.default_rng(1).normal(size=(7, 150))
-    np.testing.assert_allclose(linalg.solve_lower(factor, rows.copy()) @ lower.T, rows, atol=1e-12)
-    np.testing.assert_allclose(linalg.solve_lower_transposed(factor, rows.copy()) @ lower, rows, atol=1e-12)
+    rows = np.random.default_rng(1).normal(size=(n_rows, 150))
+    for solve, triangle in ((linalg.solve_lower, lower.T), (linalg.solve_lower_transposed, lower)):
+        work = rows.copy()
+        assert np.shares_memory(solve(factor, work), work)
+        np.testing.assert_allclose(work @ triangle, rows, atol=1e-12)
+
+
+@pytest.mark.parametrize("block", [None, 1, 32, 149, 1000])
+def test_the_inverse_reads_the_lower_triangle_and_keeps_the_factor(matrix, block, monkeypatch):
+    if block is not None:
+        monkeypatch.setattr(linalg, "BLOCKED_ABOVE", 10)
+        monkeypatch.setattr(linalg, "BLOCK", block)
+    lower = np.linalg.cholesky(matrix)
+    factor = lower + np.triu(np.full_like(matrix, np.nan), 1)
     inverse = linalg.inverse_from_cholesky(factor)
     np.testing.assert_allclose(np.tril(inverse), np.tril(np.linalg.inv(matrix)), atol=1e-12)
+    np.testing.assert_array_equal(np.tril(factor), lower)
 
 
 @pytest.mark.parametrize("blocked", [False, True])
@@ -64,3 +77,5 @@ def test_matmul_equals_numpy():
     a, b = np.random.default_rng(2).normal(size=(2, 4, 4))
     np.testing.assert_allclose(linalg.matmul(a[:3], b), a[:3] @ b)
     np.testing.assert_allclose(linalg.matmul(a[:3], b, transpose_b=True), a[:3] @ b.T)
+    np.testing.assert_allclose(linalg.matmul(a[:3], b[:, :1]), a[:3] @ b[:, :1])
+    np.testing.assert_allclose(linalg.matmul(a[:3], b[:1], transpose_b=True), a[:3] @ b[:1].T)

@@ -24,6 +24,7 @@ __all__ = [
     "diagonal",
     "eye",
     "filled",
+    "in_precision",
     "is_foreign",
     "is_numpy",
     "library",
@@ -74,10 +75,21 @@ def as_float64(x: Array) -> Array:
     >>> as_float64(np.zeros(1, dtype=np.float32)).dtype
     dtype('float64')
     """
+    return in_precision(x, "float64")
+
+
+def in_precision(x: Array, dtype: str) -> Array:
+    """An array of any library in the precision "float64" or "float32", without torch's record of how it came about.
+
+    Examples
+    --------
+    >>> in_precision(np.zeros(1), "float32").dtype
+    dtype('float32')
+    """
     if is_numpy(x):
-        return x.astype(np.float64, copy=False)
+        return x.astype(dtype, copy=False)
     xp = namespace(x)
-    return xp.astype(x.detach() if library(x) == "torch" else x, xp.float64, copy=False)
+    return xp.astype(x.detach() if library(x) == "torch" else x, getattr(xp, dtype), copy=False)
 
 
 def library(x: Array) -> str:

@@ -41,7 +41,18 @@ GOLDEN = (sqrt(5.0) - 1) / 2
 
 
 class NormWarning(UserWarning):
-    """The data contradict the bound on the norm of f."""
+    """The data contradict the bound on the norm of f.
+
+    Examples
+    --------
+    >>> from wienerkernel import RBF, WienerKernelRegressor
+    >>> model = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.1)", tuning=None).fit([[0.0]], [5.0])
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", NormWarning)
+    ...     model.bound([[0.0]], norm=1.0)
+    Traceback (most recent call last):
+    wienerkernel.bounds.NormWarning: norm=1 is contradicted by the data: ...
+    """
 
 
 @dataclass(frozen=True)

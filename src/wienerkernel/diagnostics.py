@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "ScoreReport", "compare", "crps", "leave_one_out_law", "score_report"]
 
-LEVELS = np.array([1e-8, 1e-5, 1e-3, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98])
+LEVELS = np.array([1e-5, 1e-3, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98])
 """Levels between whose quantiles the CRPS is integrated."""
 NODES = 10
 
@@ -198,7 +198,7 @@ def crps(law: Any, y: ArrayLike) -> FloatArray:
     0.233694977
     """
     points = np.asarray(y, dtype=float)
-    quantiles = [law.ppf(level) for level in LEVELS] + [law.isf(level) for level in LEVELS[3::-1]]
+    quantiles = [law.ppf(level) for level in LEVELS] + [law.isf(level) for level in LEVELS[2::-1]]
     table = np.stack(np.broadcast_arrays(*quantiles, points))
     edges = np.sort(table, axis=0)
     x, w = np.polynomial.legendre.leggauss(NODES)
@@ -278,6 +278,14 @@ class Comparison:
         Of the difference, from the differences sample by sample.
     crps : ndarray of shape (k,)
         Means over the samples.
+
+    Examples
+    --------
+    >>> print(Comparison(("gamma", "norm"), np.array([-9.0, -12.0]), np.array([0.0, -3.0]), np.array([0.0, 1.5]),
+    ...                  np.array([0.3, 0.4])))
+    model     log score  difference  std. error        crps
+    gamma        -9.000       0.000       0.000       0.300
+    norm        -12.000      -3.000       1.500       0.400
     """
 
     names: tuple[str, ...]

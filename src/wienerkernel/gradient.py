@@ -6,22 +6,18 @@ trend), so each gradient is a row of weights against dk(x, x_u)/dx, one against 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ._typing import FloatArray
-from .linalg import matmul, solve_lower, solve_lower_transposed
+from . import arrays
+from ._typing import Array
+from .linalg import solve_lower, solve_lower_transposed
 from .samples import Samples
-from .smoother import Smoother
-from .trend import Trend
+from .smoother import Smoother, times
 
-__all__ = ["gain_ratio", "mean_gradient", "trend_gradient", "variance_gradients"]
-
-CHUNK = 2**21  # kernel values of a chunk of queries: 16 MiB, of which a few such arrays are alive
+__all__ = ["gain_ratio", "mean_gradient", "variance_gradients"]
 
 
-def mean_gradient(smoother: Smoother, X: FloatArray) -> FloatArray:
+def mean_gradient(smoother: Smoother, X: Array) -> Array:
     """Gradient of the mean a(x)'y0.
 
     Parameters
@@ -46,17 +42,18 @@ def mean_gradient(smoother: Smoother, X: FloatArray) -> FloatArray:
     >>> mean_gradient(smoother, np.array([[1.0]])).round(4).tolist()
     [[[-0.6065]]]
     """
-    of_trend = smoother.trend_coefficients.T @ trend_gradient(smoother.trend)  # (n_y, d)
-    n_outputs, n_places = smoother.dual.shape[1], smoother.samples.n_places
-    gradient = np.empty((len(X), *of_trend.shape))
-    for part in _chunks(X, smoother):
-        weights = np.broadcast_to(smoother.dual.T[:, None, :], (n_outputs, len(X[part]), n_places))
-        of_kernel = smoother.kernel.input_pullback(X[part], smoother.places, weights)
-        gradient[part] = of_kernel.transpose(1, 0, 2) + of_trend
-    return gradient
+    xp, places, dual = arrays.namespace(smoother.places), smoother.places, smoother.dual.T[:, None, :]
+    of_trend = smoother.trend_coefficients.T @ smoother.trend.gradient  # (n_y, d)
+
+    def gradient(part: Array) -> tuple[Array]:
+        weights = xp.broadcast_to(dual, (dual.shape[0], part.shape[0], dual.shape[2]))
+        of_kernel = smoother.kernel.input_pullback(part, places, weights)
+        return (xp.permute_dims(arrays.like(of_kernel, places), (1, 0, 2)) + of_trend,)
+
+    return smoother.by_chunks(gradient, X)[0]
 
 
-def variance_gradients(smoother: Smoother, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+def variance_gradients(smoother: Smoother, X: Array) -> tuple[Array, Array]:
     """Gradients of the model part P2 and of the noise gain |L'a|^2; the noise part is V = s2 |L'a|^2.
 
     Parameters
@@ -83,49 +80,25 @@ def variance_gradients(smoother: Smoother, X: FloatArray) -> tuple[FloatArray, F
     >>> model.round(4).tolist(), gain.round(4).tolist()
     ([[0.5518]], [[-0.1839]])
     """
-    samples, slope = smoother.samples, trend_gradient(smoother.trend)
-    ratio = gain_ratio(samples)
-    model, gain = smoother.kernel.diag_gradient(X), np.empty(X.shape)
-    for part in _chunks(X, smoother):
-        v = solve_lower(smoother.factor, smoother.kernel(X[part], smoother.places))
-        mismatch = smoother.trend(X[part]) - v @ smoother.whitened_trend.T
-        solved = np.linalg.solve(smoother.information, mismatch.T).T
-        b = solve_lower_transposed(smoother.factor, v + solved @ smoother.whitened_trend)
+    xp, kernel, places = arrays.namespace(smoother.places), smoother.kernel, smoother.places
+    slope, ratio = smoother.trend.gradient, gain_ratio(smoother.samples)
+
+    def gradients(part: Array) -> tuple[Array, Array]:
+        b, solved = _weigh(smoother, part)
         # Against dk and dh: 2 Q G b and 2 T'G b for b'Gb, and the same with R for b'Rb
-        of_gain = _projected(smoother, 2 * _times(b, samples.gain))
+        of_gain = _projected(smoother, 2 * times(b, smoother.gain))
         if ratio is None:
-            of_ridge = _projected(smoother, 2 * _times(b, samples.regulariser))
+            of_ridge = _projected(smoother, 2 * times(b, smoother.regulariser))
         else:
             of_ridge = ratio * of_gain[0], ratio * of_gain[1]
         # P2 = sigma^2 - b'Rb with d sigma^2 = d k(x,x) - 2 b'dk + 2 (S^-1 (h - H'A k))'dh
-        weights = np.stack([-2 * b - of_ridge[0], of_gain[0]])
-        of_kernel = smoother.kernel.input_pullback(X[part], smoother.places, weights)
-        model[part] += of_kernel[0] + (2 * solved - of_ridge[1]) @ slope
-        gain[part] = of_kernel[1] + of_gain[1] @ slope
+        weights = xp.stack([-2 * b - of_ridge[0], of_gain[0]])
+        of_kernel = arrays.like(kernel.input_pullback(part, places, weights), places)
+        model = kernel.diag_gradient(part) + of_kernel[0, :, :] + (2 * solved - of_ridge[1]) @ slope
+        return model, of_kernel[1, :, :] + of_gain[1] @ slope
+
+    model, gain = smoother.by_chunks(gradients, X)
     return model, gain
-
-
-def trend_gradient(trend: Trend) -> FloatArray:
-    """Gradient dh/dx of the trend's basis functions, which are affine.
-
-    Parameters
-    ----------
-    trend : Trend
-
-    Returns
-    -------
-    ndarray of shape (q, d)
-
-    Examples
-    --------
-    >>> trend_gradient(Trend("linear", np.array([[0.0], [4.0]]))).tolist()
-    [[0.0], [0.5]]
-    """
-    d = trend.places.shape[1]
-    if trend.kind != "linear":
-        return np.zeros((int(trend.kind == "constant"), d))
-    spread = trend.places.std(axis=0)
-    return np.vstack([np.zeros(d), np.diag(1 / np.where(spread == 0, 1.0, spread))])
 
 
 def gain_ratio(samples: Samples) -> float | None:
@@ -152,18 +125,20 @@ def gain_ratio(samples: Samples) -> float | None:
     return ratio if np.allclose(regulariser, ratio * gain, rtol=1e-14, atol=0.0) else None
 
 
-def _chunks(X: FloatArray, smoother: Smoother) -> Iterator[slice]:
-    step = max(1, CHUNK // smoother.samples.n_places)
-    return (slice(start, start + step) for start in range(0, len(X), step))
-
-
-def _projected(smoother: Smoother, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Q c and T'c for each row c: (m, U) and (m, q); the rows are overwritten."""
-    v = solve_lower(smoother.factor, rows)
-    solved = np.linalg.solve(smoother.information, smoother.whitened_trend @ v.T).T
-    v -= solved @ smoother.whitened_trend
+def _weigh(smoother: Smoother, X: Array) -> tuple[Array, Array]:
+    """Weights b of the places (m, U), and S^-1 (h - H'A k) (m, q)."""
+    v, _, solved = smoother.whiten(X, smoother.cross(X))
+    if smoother.trend.kind:
+        v += solved @ smoother.whitened_trend
     return solve_lower_transposed(smoother.factor, v), solved
 
 
-def _times(weights: FloatArray, covariance: FloatArray) -> FloatArray:
-    return matmul(weights, covariance) if covariance.ndim == 2 else weights * covariance
+def _projected(smoother: Smoother, rows: Array) -> tuple[Array, Array]:
+    """Q c and T'c for each row c: (m, U) and (m, q); the rows are overwritten."""
+    v = solve_lower(smoother.factor, rows)
+    if not smoother.trend.kind:
+        return solve_lower_transposed(smoother.factor, v), rows[:, :0]
+    xp = arrays.namespace(v)
+    solved = xp.linalg.solve(smoother.information, smoother.whitened_trend @ v.T).T
+    v -= solved @ smoother.whitened_trend
+    return solve_lower_transposed(smoother.factor, v), solved

@@ -57,7 +57,7 @@ class Growing:
         corner = cholesky(corner)
         store = self
         if self.used != n or len(self.memory) < n + k:  # someone else has grown from here, or it is full
-            store = Growing(np.empty((n + max(k, n // 2, 64),) * 2), n)
+            store = Growing(np.empty((n + max(k, n // 2, 64),) * 2, dtype=factor.dtype), n)
             store.memory[:n, :n] = factor
         store.memory[n : n + k, :n] = cross
         store.memory[n : n + k, n : n + k] = corner
@@ -88,12 +88,13 @@ def rank_one(factor: FloatArray, vector: FloatArray, sign: float) -> FloatArray:
     [[1.0]]
     """
     lower = np.tril(factor)
-    p = solve_lower(lower, vector[None, :].copy())[0]
+    p = solve_lower(lower, np.array(vector, dtype=lower.dtype, ndmin=2))[0].astype(np.float64)
     before = 1 / sign + np.concatenate([[0.0], np.cumsum(p**2)])  # 1 / a_j
     diagonal = np.sqrt(before[1:] / before[:-1])
-    weighted = lower * p
+    weighted = lower * p  # in double precision from here on
     after = np.cumsum(weighted[:, ::-1], axis=1)[:, ::-1] - weighted  # sum over the columns i > j of L_i p_i
-    return np.asarray(lower * diagonal + after * (p / (before[:-1] * diagonal)))
+    changed = lower * diagonal + after * (p / (before[:-1] * diagonal))
+    return np.asarray(changed, dtype=factor.dtype)
 
 
 def deleted(factor: FloatArray, row: int) -> FloatArray:

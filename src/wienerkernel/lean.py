@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.linalg.blas import ddot, dgemv, dtrsm, dtrsv
 
+from . import arrays
 from ._typing import FloatArray
-from .gradient import gain_ratio, trend_gradient
+from .gradient import gain_ratio
 from .smoother import Smoother
 
 __all__ = ["LeanPredictor"]
@@ -18,7 +19,8 @@ class LeanPredictor:
     """Mean, V and P2 at one point or at a few, without checks.
 
     It answers from the factor of the smoother by two triangular solves, so it is as accurate as the smoother and takes
-    no memory of its own. It is immutable, can be pickled, and may be shared between threads.
+    no memory of its own (that of a factor in double precision, if the smoother's is in single precision). It is
+    immutable, can be pickled, and may be shared between threads.
 
     Parameters
     ----------
@@ -40,17 +42,23 @@ class LeanPredictor:
     """
 
     def __init__(self, smoother: Smoother, s2: float) -> None:
+        if not arrays.is_numpy(smoother.places):
+            msg = (
+                "the lean predictor works on NumPy arrays; the model was fitted with arrays of "
+                f"{arrays.library(smoother.places)}: use predict and uncertainty, or fit NumPy arrays"
+            )
+            raise TypeError(msg)
         self._smoother, self._s2 = smoother, float(s2)
-        self._kernel, self._places = smoother.kernel, smoother.places
-        self._point = smoother.kernel._point(smoother.places)
+        self._kernel, self._places = smoother.kernel, _columns(smoother.places.T).T
+        self._point = smoother.kernel._point(self._places)
         self._prior = smoother.kernel._prior
-        self._factor = np.ascontiguousarray(smoother.factor).T  # Fortran-ordered; its upper triangle is L'
+        self._factor = _columns(smoother.factor.T)  # its upper triangle is L'
         self._single = smoother.dual.shape[1] == 1
-        self._dual = smoother.dual[:, 0] if self._single else np.asfortranarray(smoother.dual.T)
+        self._dual = _columns(smoother.dual[:, 0] if self._single else smoother.dual.T)
         self._trend = _LeanTrend(smoother) if smoother.trend.kind else None
         samples, self._ratio = smoother.samples, gain_ratio(smoother.samples)
-        self._gain = None if np.all(samples.gain == 1) else np.asfortranarray(samples.gain)
-        self._regulariser = np.asfortranarray(samples.regulariser)
+        self._gain = None if np.all(samples.gain == 1) else _columns(samples.gain)
+        self._regulariser = _columns(samples.regulariser)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return LeanPredictor, (self._smoother, self._s2)
@@ -108,12 +116,12 @@ class _LeanTrend:
     """What a trend adds, from h(x) = h(c) + (dh/dx)(x - c) at the centre c of the places."""
 
     def __init__(self, smoother: Smoother) -> None:
-        self._centre = smoother.places.mean(axis=0)
-        self._at_centre = smoother.trend(self._centre[None])[0]
-        self._slope = np.asfortranarray(trend_gradient(smoother.trend))
-        self._coefficients = np.asfortranarray(smoother.trend_coefficients.T)
-        self._whitened = np.asfortranarray(smoother.whitened_trend)
-        self._root = np.asfortranarray(np.linalg.cholesky(smoother.information))  # C C' = H'AH
+        self._centre = _columns(smoother.places.mean(axis=0))
+        self._at_centre = _columns(smoother.trend(self._centre[None])[0])
+        self._slope = _columns(smoother.trend.gradient)
+        self._coefficients = _columns(smoother.trend_coefficients.T)
+        self._whitened = _columns(smoother.whitened_trend)
+        self._root = _columns(np.linalg.cholesky(smoother.information))  # C C' = H'AH
 
     def __call__(self, x: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray, float]:
         """L^-1 k + L^-1 H s, beta'h and d's, with d = h - H'A k and s = (H'AH)^-1 d."""
@@ -132,6 +140,11 @@ class _LeanTrend:
         e = dtrsm(1.0, self._root, h - self._whitened @ v, 0, 1)
         s = dtrsm(1.0, self._root, e, 0, 1, 1)
         return v + self._whitened.T @ s, self._coefficients @ h, _dots(e, e)
+
+
+def _columns(array: FloatArray) -> FloatArray:
+    """As BLAS wants it: Fortran-ordered, in double precision."""
+    return np.asfortranarray(array, dtype=np.float64)
 
 
 def _form(covariance: FloatArray, b: FloatArray) -> float:

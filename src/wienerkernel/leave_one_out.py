@@ -14,6 +14,8 @@ from .smoother import Smoother, quadratic_form
 
 __all__ = ["leave_one_out"]
 
+BLOCK = 256  # rows of the inverse that are squared at a time
+
 Parts = tuple[FloatArray, FloatArray, FloatArray]
 
 
@@ -65,7 +67,9 @@ def _collapsed(smoother: Smoother, projected: FloatArray) -> Parts:
 
     both = np.stack([place_r, samples.gain], axis=1)
     # sums over all places of Q_uv^2 c_v, and what place u itself has to contribute instead
-    total = arrays.as_numpy((projected * projected) @ arrays.like(both, projected))
+    weights, xp = arrays.like(both, projected), arrays.namespace(projected)
+    blocks = arrays.slices(samples.n_places, arrays.block(projected, BLOCK))
+    total = arrays.as_numpy(xp.concat([matmul(projected[a, :] ** 2, weights) for a in blocks]))
     within = (place_q - 1 / place_r) ** 2
     total = total + (within - place_q**2)[:, None] * both
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.linalg import eigh as scipy_eigh
 from scipy.linalg import get_blas_funcs, get_lapack_funcs
 
 from . import arrays, foreign
@@ -19,6 +20,7 @@ __all__ = [
     "NotPositiveDefiniteError",
     "add_outer",
     "cholesky",
+    "eigh",
     "inverse_from_cholesky",
     "matmul",
     "solve_lower",
@@ -30,7 +32,15 @@ BLOCKED_ABOVE = 12_000  # threaded potrf and syrk of OpenBLAS end the process fr
 
 
 class NotPositiveDefiniteError(np.linalg.LinAlgError):
-    """The matrix K + R is not positive definite in floating point."""
+    """The matrix K + R is not positive definite in floating point.
+
+    Examples
+    --------
+    >>> from wienerkernel import RBF, WienerKernelRegressor
+    >>> WienerKernelRegressor(RBF(1.0), ridge=1e-30, tuning=None).fit([[0.0], [1e-9]], [0.0, 1.0])
+    Traceback (most recent call last):
+    wienerkernel.linalg.NotPositiveDefiniteError: ...
+    """
 
 
 def cholesky(matrix: Array) -> Array:
@@ -205,6 +215,35 @@ def _inverse_in_blocks(factor: Array) -> Array:
     for a in blocks:
         inverse[a, : a.stop] = matmul(inverse[a.start :, a].T, inverse[a.start :, : a.stop])
     return inverse
+
+
+def eigh(matrix: Array) -> tuple[Array, Array]:
+    """Eigenvalues and eigenvectors of a symmetric matrix.
+
+    Parameters
+    ----------
+    matrix : array of shape (n, n)
+        C-ordered; only the lower triangle is read, and it is overwritten where the library can.
+
+    Returns
+    -------
+    values : array of shape (n,)
+        In ascending order.
+    vectors : array of shape (n, n)
+        A row an eigenvector; C-ordered.
+
+    Examples
+    --------
+    >>> values, vectors = eigh(np.array([[2.0, 0.0], [1.0, 2.0]]))
+    >>> values.round(12).tolist(), np.abs(vectors).round(4).tolist()
+    ([1.0, 3.0], [[0.7071, 0.7071], [0.7071, 0.7071]])
+    """
+    if arrays.is_numpy(matrix):
+        values, vectors = scipy_eigh(matrix.T, lower=False, overwrite_a=True, driver="evd")
+        return values, vectors.T
+    xp = arrays.namespace(matrix)
+    values, vectors = xp.linalg.eigh(xp.tril(matrix) + xp.tril(matrix, k=-1).T)
+    return values, arrays.contiguous(vectors.T)
 
 
 def add_outer(matrix: Array, rows: Array, alpha: float, beta: float) -> Array:

@@ -70,6 +70,14 @@ class LeaveOneOut(Uncertainty):
         y_i, less the mean of its noise, minus ``mean``.
     noise, model, aleatoric : ndarray of shape (n,)
         Variances, as in :class:`Uncertainty`; ``total`` is the variance of ``residual``.
+
+    Examples
+    --------
+    >>> from wienerkernel import RBF, WienerKernelRegressor
+    >>> model = WienerKernelRegressor(RBF(1.0), tuning=None).fit([[0.0], [0.0]], [0.0, 1.0])
+    >>> left_out = model.loo()
+    >>> left_out.mean.round(9).tolist(), left_out.residual.round(9).tolist()
+    ([0.5, 0.0], [-0.5, 1.0])
     """
 
     mean: FloatArray
@@ -113,7 +121,7 @@ class Posterior:
     def mean_and_uncertainty(self, X: Array) -> tuple[Array, Uncertainty]:
         """Estimate of f and its variances by cause at the rows of X, from one evaluation of the kernel."""
         mean, model, gain = self.smoother.mean_and_parts(X)
-        s2 = self.noise.var()
+        s2 = float(self.noise.var())
         return self._shape(mean), Uncertainty(noise=s2 * gain, model=model, aleatoric=s2 + 0 * gain)
 
     def uncertainty(self, X: Array) -> Uncertainty:
@@ -138,11 +146,11 @@ class Posterior:
         """Weights L'a of the independent noise variables (m, J), and how many variables share each (J,); NumPy."""
         return self.smoother.samples.per_noise(arrays.as_numpy(self.smoother.weights(X)))
 
-    def gradient(self, X: FloatArray) -> PredictionGradient:
+    def gradient(self, X: Array) -> PredictionGradient:
         """Gradients of the mean and of both parts of the variance with respect to x."""
         mean = mean_gradient(self.smoother, X)
         model, gain = variance_gradients(self.smoother, X)
-        return PredictionGradient(mean[:, 0] if self.flat else mean, self.noise.var() * gain, model)
+        return PredictionGradient(mean[:, 0, :] if self.flat else mean, float(self.noise.var()) * gain, model)
 
     def distribution(
         self, X: FloatArray, of: str = "estimate", verbose: bool = False
@@ -206,6 +214,13 @@ class PredictionGradient:
     mean : ndarray of shape (m, d) or (m, n_y, d)
     noise, model : ndarray of shape (m, d)
         Of the variances V and P2.
+
+    Examples
+    --------
+    >>> from wienerkernel import RBF, WienerKernelRegressor
+    >>> model = WienerKernelRegressor(RBF(1.0), tuning=None).fit([[0.0]], [2.0])
+    >>> model.predict_gradient([[1.0]]).mean.round(4).tolist()   # -x exp(-x^2 / 2)
+    [[-0.6065]]
     """
 
     mean: FloatArray

@@ -6,15 +6,16 @@ N^1/2 K N^1/2, with eigenvalues lambda, the ridge is a division by lambda + rho^
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import eigh
 
-from ._typing import FloatArray
+from . import arrays
+from ._typing import Array, FloatArray
 from .kernels import Kernel, gram
-from .linalg import NotPositiveDefiniteError, matmul
+from .kernels.against import Against
+from .linalg import NotPositiveDefiniteError, eigh, matmul
 from .samples import Samples
 from .smoother import Smoother
 
@@ -25,6 +26,9 @@ CHUNK = 2**22  # entries of the largest array of a chunk of rows: 32 MiB
 
 class RidgePath:
     """The smoothers of all ridges of a grid, from one eigendecomposition.
+
+    For U places that takes about 9 U^3 operations, as much as 27 factorisations, and the memory of four (U, U)
+    matrices: minutes from some 10,000 places on, where a few ridges are better fitted one by one.
 
     Parameters
     ----------
@@ -40,7 +44,7 @@ class RidgePath:
     ----------
     ridges : ndarray of shape (r,)
     eigenvalues : ndarray of shape (U,)
-        Of N^1/2 K N^1/2, in ascending order.
+        Of N^1/2 K N^1/2, in ascending order; both are NumPy arrays, whatever the library of the places.
 
     Raises
     ------
@@ -68,24 +72,24 @@ class RidgePath:
         if samples.row_regulariser.ndim == 2 or np.any(samples.row_regulariser != samples.row_regulariser[0]):
             raise ValueError("samples must have the same regulariser for a path of ridges; got several")
         self._counts = np.bincount(samples.index).astype(np.float64)
-        self._root = np.sqrt(self._counts)
 
         matrix = gram(kernel, samples.points)
+        self._root = arrays.like(np.sqrt(self._counts), matrix)
         matrix *= self._root[:, None]
         matrix *= self._root
-        # The transpose is Fortran-ordered without a copy, and its upper triangle is our lower one.
-        self.eigenvalues, vectors = eigh(matrix.T, lower=False, overwrite_a=True, driver="evd")
+        eigenvalues, self._vectors = eigh(matrix)  # E', a row an eigenvector
+        self.eigenvalues = arrays.as_numpy(eigenvalues).astype(np.float64)
         if not self.eigenvalues[0] + self.ridges.min() > 0:
             raise NotPositiveDefiniteError(
                 f"K has the eigenvalue {self.eigenvalues[0]:.3g}, so K + R is not positive definite for the ridge "
                 f"{self.ridges.min():.3g}: raise the ridges, or check that the kernel is positive semi-definite"
             )
-        self._vectors = np.ascontiguousarray(vectors)
         self._inverses = 1 / (self.eigenvalues[:, None] + self.ridges)  # (U, r)
         means = samples.means(targets)
         # E'N^1/2 ybar, (U, n_y)
-        self._coordinates: FloatArray = matmul(np.ascontiguousarray(vectors.T), self._root[:, None] * means)
+        self._coordinates = matmul(self._vectors, self._root[:, None] * self._like(means))
         self._within = np.asarray(targets - means[samples.index])
+        self._cross = Against(kernel, samples.points)
 
     @classmethod
     def from_smoother(cls, smoother: Smoother, ridges: ArrayLike) -> RidgePath:
@@ -105,7 +109,7 @@ class RidgePath:
             raise ValueError(f"trend must be None for a path of ridges; got {smoother.trend.kind!r}")
         return cls(smoother.kernel, smoother.samples, smoother.targets, ridges)
 
-    def mean(self, X: FloatArray) -> FloatArray:
+    def mean(self, X: Array) -> Array:
         """Mean a(x)'y0 (eq. 13a) for every ridge.
 
         Parameters
@@ -116,14 +120,13 @@ class RidgePath:
         -------
         ndarray of shape (r, m, n_y)
         """
-        coefficients = self._shrunk_coordinates()
-        result = np.empty((len(self.ridges), len(X), self.targets.shape[1]))
-        for part in self._chunks(len(X), coefficients.shape[1]):
-            means = matmul(self._features(X[part]), coefficients)
-            result[:, part] = means.reshape(len(means), *result.shape[::2]).transpose(1, 0, 2)
-        return result
+        xp, coefficients, r = arrays.namespace(self._root), self._shrunk_coordinates(), len(self.ridges)
+        means = [matmul(self._features(X[part, :]), coefficients) for part in self._chunks(X)]
+        return xp.permute_dims(
+            xp.reshape(xp.concat(means), (X.shape[0], r, self.targets.shape[1])), (1, 0, 2)
+        )
 
-    def variances(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def variances(self, X: Array) -> tuple[Array, Array]:
         """Model part P2 and noise gain |a|^2 for every ridge; the noise part is V = s2 |a|^2 (eq. 13b).
 
         Parameters
@@ -135,16 +138,16 @@ class RidgePath:
         model : ndarray of shape (r, m)
         gain : ndarray of shape (r, m)
         """
-        r = len(self.ridges)
-        model, gain = np.empty((r, len(X))), np.empty((r, len(X)))
-        powers = np.hstack([self._inverses, self._inverses**2])
-        for part in self._chunks(len(X), 2 * r):
-            features = self._features(X[part])
-            sums = matmul(np.square(features, out=features), powers).T
-            gain[:, part] = sums[r:]
-            # P2 = sigma_GP^2 - rho^2 |a|^2
-            model[:, part] = self.kernel.diag(X[part]) - sums[:r] - self.ridges[:, None] * sums[r:]
-        return np.maximum(model, 0.0), gain
+        xp, powers, r = arrays.namespace(self._root), self._powers(), len(self.ridges)
+        sums = []
+        for part in self._chunks(X):
+            features = self._features(X[part, :])
+            features *= features
+            sums.append(matmul(features, powers))
+        both = xp.concat(sums).T
+        # P2 = sigma_GP^2 - rho^2 |a|^2
+        model = self.kernel.diag(self._like(X)) - both[:r, :] - self._like(self.ridges[:, None]) * both[r:, :]
+        return arrays.positive_part(model), both[r:, :]
 
     def log_likelihood(self) -> FloatArray:
         """Log density of the targets under a Gaussian process whose noise variance is the ridge, for every ridge.
@@ -157,12 +160,13 @@ class RidgePath:
         (n, n_outputs), n_places = self.targets.shape, self.samples.n_places
         log_determinant = (n - n_places) * np.log(self.ridges) - np.sum(np.log(self._inverses), axis=0)
         quadratic = (
-            np.sum(self._coordinates**2, axis=1) @ self._inverses + np.sum(self._within**2) / self.ridges
+            np.sum(np.square(arrays.as_numpy(self._coordinates), dtype=np.float64), axis=1) @ self._inverses
+            + np.sum(self._within**2) / self.ridges
         )
         likelihood: FloatArray = -0.5 * (quadratic + n_outputs * (log_determinant + n * np.log(2 * np.pi)))
         return likelihood
 
-    def leave_one_out(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def leave_one_out(self) -> tuple[Array, Array, Array]:
         """Residuals and variances of all samples, each left out in turn, for every ridge.
 
         Returns
@@ -175,33 +179,48 @@ class RidgePath:
             Noise gain |a|^2 at x_i.
         """
         r, index, ridges = len(self.ridges), self.samples.index, self.ridges[:, None]
-        powers = np.hstack([self._inverses, self._inverses**2])
-        sums = np.empty((len(self._counts), 2 * r))
-        for part in self._chunks(len(sums), 2 * r):
-            sums[part] = matmul(self._vectors[part] ** 2, powers)
+        xp, powers = arrays.namespace(self._root), self._powers()
+        columns = (arrays.contiguous(self._vectors[:, part].T) for part in self._chunks(self._vectors))
+        sums = arrays.as_numpy(xp.concat([matmul(rows * rows, powers) for rows in columns])).T
         # A of the samples acts as 1/rho^2 across the means of the places: (A^p)_ii = (sums_p + (n - 1)/rho^2p) / n
         n = self._counts[index]
-        a = (sums.T[:r, index] + (n - 1) / ridges) / n
-        a2 = (sums.T[r:, index] + (n - 1) / ridges**2) / n
+        a = (sums[:r, index] + (n - 1) / ridges) / n
+        a2 = (sums[r:, index] + (n - 1) / ridges**2) / n
         gain = np.maximum(a2 / a**2 - 1, 0.0)
         model = np.maximum(1 / a - ridges - ridges * gain, 0.0)
 
-        dual = matmul(self._vectors, self._shrunk_coordinates()) / self._root[:, None]  # per sample
-        dual = dual.reshape(len(dual), r, -1).transpose(1, 0, 2)[:, index]
-        return (dual + self._within / ridges[:, :, None]) / a[:, :, None], model, gain
+        dual = (
+            matmul(arrays.contiguous(self._shrunk_coordinates().T), self._vectors) / self._root
+        )  # (r n_y, U)
+        dual = (
+            arrays.as_numpy(dual).reshape(r, -1, len(self._counts)).transpose(0, 2, 1)[:, index]
+        )  # per sample
+        residual = (dual + self._within / ridges[:, :, None]) / a[:, :, None]
+        return self._like(residual), self._like(model), self._like(gain)
 
-    def _features(self, X: FloatArray) -> FloatArray:
+    def _like(self, values: Any) -> Array:
+        """Values in the library and precision of the places."""
+        return arrays.like(values, self._root)
+
+    def _features(self, X: Array) -> Array:
         """E'N^1/2 k(x) as rows, (m, U)."""
-        return np.asarray(matmul(self.kernel(X, self.samples.points) * self._root, self._vectors))
+        cross = self._cross(self._like(X))
+        cross *= self._root
+        return matmul(cross, self._vectors, transpose_b=True)
 
-    def _shrunk_coordinates(self) -> FloatArray:
+    def _powers(self) -> Array:
+        """1 / (lambda + rho^2) and its square, (U, 2 r)."""
+        return self._like(np.hstack([self._inverses, self._inverses**2]))
+
+    def _shrunk_coordinates(self) -> Array:
         """E'N^1/2 ybar / (lambda + rho^2), (U, r n_y)."""
-        shrunk = self._inverses[:, :, None] * self._coordinates[:, None, :]
-        return np.asarray(shrunk.reshape(len(shrunk), -1))
+        shrunk = self._like(self._inverses)[:, :, None] * self._coordinates[:, None, :]
+        return arrays.namespace(shrunk).reshape(shrunk, (shrunk.shape[0], -1))
 
-    def _chunks(self, n_rows: int, width: int) -> Iterator[slice]:
-        step = max(1, CHUNK // max(width, self.samples.n_places))
-        return (slice(start, start + step) for start in range(0, n_rows, step))
+    def _chunks(self, X: Array) -> list[slice]:
+        width = max(2, self.targets.shape[1]) * len(self.ridges)
+        step = max(1, arrays.chunk(X, CHUNK) // max(width, self.samples.n_places))
+        return arrays.slices(X.shape[0], step) or [slice(0, 0)]
 
 
 def _checked_ridges(ridges: ArrayLike) -> FloatArray:

@@ -83,6 +83,7 @@ class Samples:
         -------
         Samples
         """
+        X = X.astype(self.points.dtype, copy=False)
         regulariser = np.concatenate([self.row_regulariser, regulariser])
         scale = np.concatenate([self.scale, scale])
         if len(X) != 1:

@@ -31,7 +31,7 @@ from .linalg import (
 from .samples import Samples
 from .trend import Trend
 
-__all__ = ["Smoother", "quadratic_form"]
+__all__ = ["Smoother", "quadratic_form", "times"]
 
 CHUNK = 2**20  # kernel values of a chunk of queries, 8 MiB: memory of this size is used again, not given back
 CHUNK_ROWS = 256  # or so many queries: with fewer, the solves would wait for the factor to come from memory
@@ -44,7 +44,7 @@ class Smoother:
     ----------
     kernel : Kernel
     samples : Samples
-        Places of the data, regulariser R and noise scale L.
+        Places of the data, regulariser R and noise scale L. All is computed in the precision of the places.
     targets : ndarray of shape (D, n_y)
         y0 = y - E M, the samples without the mean of their noise.
     trend : {None, "constant", "linear"}
@@ -89,7 +89,8 @@ class Smoother:
         # L^-1 H, as rows, and H'AH
         self.whitened_trend = solve_lower(factor, arrays.contiguous(self.trend(self.places).T))
         self.information = self.whitened_trend @ self.whitened_trend.T
-        if 0 not in self.information.shape and np.linalg.cond(arrays.as_numpy(self.information)) > 1e12:
+        largest = 2e-4 / float(arrays.namespace(factor).finfo(factor.dtype).eps)
+        if 0 not in self.information.shape and np.linalg.cond(arrays.as_numpy(self.information)) > largest:
             msg = (
                 f"the trend has {len(self.information)} coefficients, which {samples.n_places} different rows of X do "
                 "not determine: use trend='constant' or trend=None, or add rows"
@@ -119,20 +120,23 @@ class Smoother:
         return arrays.contiguous(rows.T)
 
     @cached_property
-    def _regulariser(self) -> Array:
+    def regulariser(self) -> Array:
+        """R of the places, in their library and precision: (U,) or (U, U)."""
         return arrays.like(self.samples.regulariser, self.factor)
 
     @cached_property
-    def _gain(self) -> Array:
+    def gain(self) -> Array:
+        """L L' of the places, in their library and precision: (U,) or (U, U)."""
         return arrays.like(self.samples.gain, self.factor)
 
     @cached_property
-    def _cross(self) -> Against:
+    def cross(self) -> Against:
         """k(x) of query points, with the places prepared."""
         return Against(self.kernel, self.places)
 
-    def _by_chunks(self, function: Callable[[Array], tuple[Array, ...]], X: Array) -> tuple[Array, ...]:
+    def by_chunks(self, function: Callable[[Array], tuple[Array, ...]], X: Array) -> tuple[Array, ...]:
         """Results of a function of the queries, chunk by chunk, so that memory stays bounded."""
+        X = arrays.like(X, self.places)
         step = max(CHUNK_ROWS, arrays.chunk(X, CHUNK) // self.samples.n_places)
         if X.shape[0] <= step:
             return function(X)
@@ -144,7 +148,7 @@ class Smoother:
         mean = matmul(cross, self.dual)
         return mean + self.trend(X) @ self.trend_coefficients if self.trend.kind else mean
 
-    def _whiten(self, X: Array, cross: Array) -> tuple[Array, Array, Array]:
+    def whiten(self, X: Array, cross: Array) -> tuple[Array, Array, Array]:
         """v = L^-1 k(x) as rows (m, U), the trend's mismatch d = h - H'A k (m, q), and (H'AH)^-1 d."""
         v = solve_lower(self.factor, cross)
         mismatch = self.trend(X)
@@ -160,7 +164,7 @@ class Smoother:
 
     def _weigh(self, X: Array, cross: Array) -> tuple[Array, Array]:
         """Weights b of the places (m, U), in place of k(x), and the posterior variance (m,)."""
-        v, mismatch, solved = self._whiten(X, cross)
+        v, mismatch, solved = self.whiten(X, cross)
         variance = self._variance(X, v, mismatch, solved)
         if self.trend.kind:
             v += solved @ self.whitened_trend
@@ -168,34 +172,35 @@ class Smoother:
 
     def mean(self, X: Array) -> Array:
         """Mean a(x)'y0 at the rows of X, (m, n_y) (eq. 13a)."""
-        return self._by_chunks(lambda part: (self._mean(part, self._cross(part)),), X)[0]
+        return self.by_chunks(lambda part: (self._mean(part, self.cross(part)),), X)[0]
 
     def weights(self, X: Array) -> Array:
         """Weights of the places' means at the rows of X, (m, U)."""
-        return self._weigh(X, self._cross(X))[0]
+        X = arrays.like(X, self.places)
+        return self._weigh(X, self.cross(X))[0]
 
     def mean_and_variance(self, X: Array) -> tuple[Array, Array]:
         """Mean (m, n_y) and variance k(x,x) - k'Ak (m,) of a Gaussian process whose noise covariance is R (eq. 2)."""
 
         def both(part: Array) -> tuple[Array, Array]:
-            cross = self._cross(part)
+            cross = self.cross(part)
             mean = self._mean(part, cross)  # before the cross-covariances are overwritten
-            return mean, arrays.positive_part(self._variance(part, *self._whiten(part, cross)))
+            return mean, arrays.positive_part(self._variance(part, *self.whiten(part, cross)))
 
-        mean, variance = self._by_chunks(both, X)
+        mean, variance = self.by_chunks(both, X)
         return mean, variance
 
     def mean_and_parts(self, X: Array) -> tuple[Array, Array, Array]:
         """Mean (m, n_y), model part P2 (m,) and noise gain |L'a|^2 (m,), from one evaluation of the kernel."""
 
         def all_parts(part: Array) -> tuple[Array, Array, Array]:
-            cross = self._cross(part)
+            cross = self.cross(part)
             mean = self._mean(part, cross)  # before the cross-covariances are overwritten
             weights, variance = self._weigh(part, cross)
-            ridge, gain = _quadratic_forms(weights, self._regulariser, self._gain)
+            ridge, gain = _quadratic_forms(weights, self.regulariser, self.gain)
             return mean, arrays.positive_part(variance - ridge), gain
 
-        mean, model, gain = self._by_chunks(all_parts, X)
+        mean, model, gain = self.by_chunks(all_parts, X)
         return mean, model, gain
 
     def variances(self, X: Array) -> tuple[Array, Array]:
@@ -204,10 +209,11 @@ class Smoother:
 
     def model_covariance(self, X: Array) -> Array:
         """Prior covariance of f(x) - a(x)'f(X) between the rows of X, (m, m); its diagonal is P2."""
-        v, mismatch, solved = self._whiten(X, self._cross(X))
+        X = arrays.like(X, self.places)
+        v, mismatch, solved = self.whiten(X, self.cross(X))
         covariance = self.kernel(X, X) - matmul(v, v, transpose_b=True) + mismatch @ solved.T
         weights = solve_lower_transposed(self.factor, v + solved @ self.whitened_trend)
-        return covariance - _times(weights, self._regulariser) @ weights.T
+        return covariance - times(weights, self.regulariser) @ weights.T
 
     def log_likelihood(self) -> float:
         """Log density of the targets under a Gaussian process with noise covariance R, summed over outputs.
@@ -215,8 +221,11 @@ class Smoother:
         The trend's coefficients are at their best values (profile likelihood).
         """
         n, n_outputs = self.targets.shape
-        log_determinant = 2 * float(np.sum(np.log(arrays.as_numpy(arrays.diagonal(self.factor)))))
-        quadratic = float(np.sum(arrays.as_numpy(self._whitened[0]) ** 2))  # ybar' Q ybar
+        pivots = arrays.as_numpy(arrays.diagonal(self.factor))
+        log_determinant = 2 * float(np.sum(np.log(pivots, dtype=np.float64)))
+        quadratic = float(
+            np.sum(np.square(arrays.as_numpy(self._whitened[0]), dtype=np.float64))
+        )  # ybar' Q ybar
         regulariser = self.samples.row_regulariser
         if regulariser.ndim == 1:
             log_determinant += float(np.sum(np.log(regulariser)) - np.sum(np.log(self.samples.regulariser)))
@@ -243,7 +252,23 @@ class Smoother:
         return mirrored(inverse_from_cholesky(self.factor))
 
 
-def _times(weights: Array, covariance: Array) -> Array:
+def times(weights: Array, covariance: Array) -> Array:
+    """Rows C b, with C given whole or by its diagonal.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (m, n)
+    covariance : ndarray of shape (n,) or (n, n)
+
+    Returns
+    -------
+    ndarray of shape (m, n)
+
+    Examples
+    --------
+    >>> times(np.array([[1.0, 2.0]]), np.array([3.0, 1.0])).tolist()
+    [[3.0, 2.0]]
+    """
     return matmul(weights, covariance) if covariance.ndim == 2 else weights * covariance
 
 
@@ -273,4 +298,4 @@ def quadratic_form(weights: Array, covariance: Array) -> Array:
     >>> quadratic_form(np.array([[1.0, 2.0]]), np.array([3.0, 1.0])).tolist()
     [7.0]
     """
-    return arrays.row_dots(_times(weights, covariance), weights)
+    return arrays.row_dots(times(weights, covariance), weights)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from . import arrays
 from ._typing import Array
@@ -24,8 +25,9 @@ class Trend:
     --------
     >>> import numpy as np
     >>> X = np.array([[0.0], [2.0]])
-    >>> Trend("linear", X)(X).tolist()
-    [[1.0, -1.0], [1.0, 1.0]]
+    >>> trend = Trend("linear", X)
+    >>> trend(X).tolist(), trend.gradient.tolist()
+    ([[1.0, -1.0], [1.0, 1.0]], [[0.0], [1.0]])
     """
 
     kind: str | None
@@ -36,11 +38,26 @@ class Trend:
             msg = f"trend must be None, 'constant' or 'linear', got {self.kind!r}"
             raise ValueError(msg)
 
+    @cached_property
+    def _centre_and_spread(self) -> tuple[Array, Array]:
+        xp = arrays.namespace(self.places)
+        spread = xp.std(self.places, axis=0)
+        return xp.mean(self.places, axis=0), xp.where(spread == 0, xp.ones_like(spread), spread)
+
     def __call__(self, X: Array) -> Array:
         """Values h(x) at the rows of X, (m, q)."""
         xp = arrays.namespace(X)
         if self.kind == "linear":
-            spread = xp.std(self.places, axis=0)
-            spread = xp.where(spread == 0, xp.ones_like(spread), spread)
-            return xp.concat([xp.ones_like(X[:, :1]), (X - xp.mean(self.places, axis=0)) / spread], axis=1)
+            centre, spread = self._centre_and_spread
+            return xp.concat([xp.ones_like(X[:, :1]), (X - centre) / spread], axis=1)
         return xp.ones_like(X[:, :1]) if self.kind == "constant" else X[:, :0]
+
+    @property
+    def gradient(self) -> Array:
+        """Gradient dh/dx of the basis functions, which are affine, (q, d)."""
+        constant = arrays.filled((int(self.kind is not None), self.places.shape[1]), 0.0, self.places)
+        if self.kind != "linear":
+            return constant
+        slopes = 1 / self._centre_and_spread[1]
+        diagonal = arrays.set_diagonal(arrays.filled((slopes.shape[0],) * 2, 0.0, slopes), slopes)
+        return arrays.namespace(constant).concat([constant, diagonal])

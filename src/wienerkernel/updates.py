@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from . import arrays
 from ._typing import FloatArray, IntArray
 from .growing import Growing, deleted, rank_one
 from .kernels import gram
@@ -38,6 +39,7 @@ def extended(smoother: Smoother, samples: Samples, targets: FloatArray) -> Smoot
     >>> extended(Smoother(RBF(), one, np.ones((1, 1))), two, np.ones((2, 1))).dual.round(12).tolist()
     [[0.666666666667]]
     """
+    _check_numpy(smoother)
     n = smoother.samples.n_places
     factor = _with_regulariser(smoother.factor, smoother.samples.regulariser, samples.regulariser[:n])
     if factor is None:
@@ -45,9 +47,10 @@ def extended(smoother: Smoother, samples: Samples, targets: FloatArray) -> Smoot
     store = smoother.store if factor is smoother.factor and smoother.store else Growing(factor, n)
     if samples.n_places > n:
         new = samples.points[n:]
-        corner = gram(smoother.kernel, new)
+        one = len(new) == 1
+        corner = np.array(smoother.kernel.diag(new))[:, None] if one else gram(smoother.kernel, new)
         corner.flat[:: len(new) + 1] += samples.regulariser[n:]
-        cross = _cross(smoother, new)
+        cross = smoother.cross(new)
         factor, store = store.append(factor, cross, corner)
     return Smoother(smoother.kernel, samples, targets, smoother.trend.kind, factor, store)
 
@@ -73,6 +76,7 @@ def without(smoother: Smoother, rows: IntArray) -> Smoother:
     >>> without(Smoother(RBF(), samples, np.ones((2, 1))), np.array([1])).places.tolist()
     [[0.0]]
     """
+    _check_numpy(smoother)
     samples = smoother.samples.without(rows)
     targets = np.delete(smoother.targets, rows, axis=0)
     remaining = np.unique(np.delete(smoother.samples.index, rows))
@@ -87,11 +91,13 @@ def without(smoother: Smoother, rows: IntArray) -> Smoother:
     return Smoother(smoother.kernel, samples, targets, smoother.trend.kind, factor)
 
 
-def _cross(smoother: Smoother, new: FloatArray) -> FloatArray:
-    """K(new, places); for one row without preparing all the places for many."""
-    if len(new) > 1:
-        return np.asarray(smoother.kernel(new, smoother.places))
-    return np.asarray(smoother.kernel._point(smoother.places)(new[0])[None])
+def _check_numpy(smoother: Smoother) -> None:
+    if not arrays.is_numpy(smoother.places):
+        msg = (
+            "samples are added and forgotten in NumPy arrays only; the model was fitted with arrays of "
+            f"{arrays.library(smoother.places)}: fit the samples that are to remain"
+        )
+        raise TypeError(msg)
 
 
 def _with_regulariser(factor: FloatArray, old: FloatArray, new: FloatArray) -> FloatArray | None:

@@ -193,11 +193,25 @@ def test_functions_that_return_numpy_arrays_are_understood(xp):
     same(products(xp.asarray(X)), products(X), xp)
 
 
-def test_gradients_with_respect_to_the_inputs_are_computed_in_numpy(xp):
-    kernel, X, Z, W = RBF(ARD) + Linear(), sample(6, 5), sample(4, 5, seed=1), sample(6, 4, seed=2)
-    theirs = kernel.input_pullback(xp.asarray(X), xp.asarray(Z), xp.asarray(W))
-    np.testing.assert_array_equal(theirs, kernel.input_pullback(X, Z, W))
-    np.testing.assert_array_equal(kernel.diag_gradient(xp.asarray(X)), kernel.diag_gradient(X))
+@pytest.mark.parametrize("block", [2, 1000])
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        RBF(ARD) + Linear(ARD),
+        2.0 * Matern(1.3, nu=0.5),
+        Matern(nu=1.5) * RationalQuadratic(alpha=0.7),
+        (Periodic(ARD, 3.0) + 0.5) ** 2,
+    ],
+    ids=str,
+)
+def test_gradients_with_respect_to_the_inputs_equal_those_of_numpy(xp, kernel, block, monkeypatch):
+    monkeypatch.setattr(arrays, "TORCH_BLOCK", block)
+    X, Z, W = sample(6, 5), sample(4, 5, seed=1), np.stack([sample(6, 4, seed=2), sample(6, 4, seed=3)])
+    same(kernel.input_pullback(*map(xp.asarray, (X, Z, W))), kernel.input_pullback(X, Z, W), xp)
+    same(kernel.input_pullback(*map(xp.asarray, (X, Z, W[1]))), kernel.input_pullback(X, Z, W[1]), xp)
+    same(kernel.diag_gradient(xp.asarray(X)), kernel.diag_gradient(X), xp)
+    with pytest.raises(TypeError, match="one library"):
+        kernel.input_pullback(xp.asarray(X), xp.asarray(Z), W)
 
 
 def test_torch_keeps_no_record_of_what_was_computed(torch):

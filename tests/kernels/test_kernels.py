@@ -396,3 +396,12 @@ def test_features_come_without_the_scale():
 def test_polynomial_is_a_power_of_linear_and_constant():
     X, Z = sample(5, 2), sample(4, 2, seed=1)
     np.testing.assert_allclose(Polynomial(2, 0.5, 2.0)(X, Z), (X @ Z.T / 4 + 0.5) ** 2, rtol=1e-13)
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+@pytest.mark.parametrize("kernel", [RBF((1.0, 2.0)), Linear((1.0, 2.0)), Periodic(1.0, (1.0, 2.0))], ids=str)
+def test_a_kernel_for_another_number_of_inputs_says_so(kernel, rows):
+    X = np.ones((rows, 3))
+    for ask in (lambda: kernel(X), lambda: kernel(X, X), lambda: gram(kernel, X)):
+        with pytest.raises(ValueError, match="has 2 entries, but X has 3 columns"):
+            ask()

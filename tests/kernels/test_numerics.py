@@ -1,10 +1,13 @@
 """Values and gradients of the kernels in double precision, against many digits and against explicit differences."""
 
+import pickle
+
 import mpmath
 import numpy as np
 import pytest
 
 from wienerkernel.kernels import RBF, Exponential, Matern, Periodic, RationalQuadratic
+from wienerkernel.kernels.against import Against
 from wienerkernel.kernels.tiles import TILE
 
 MATERN = {
@@ -154,3 +157,36 @@ def test_a_row_that_is_not_a_number_spoils_its_own_values_only(kernel, d):
     K, others = kernel(broken, X), [0, 1, 3, 4]
     assert np.all(np.isnan(K[2]))
     np.testing.assert_allclose(K[others], kernel(X[others], X), rtol=1e-12)
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e6, 1e30, 1e200])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    "kernel",
+    [RBF(0.7), Matern(1.3, nu=0.5), 2.0 * Matern(1.3, nu=2.5), RationalQuadratic(0.9) + Periodic(1.2, 3.0)],
+    ids=str,
+)
+def test_one_row_equals_that_row_among_many(kernel, dtype, shift):
+    rng = np.random.default_rng(0)
+    with np.errstate(over="ignore"):
+        Z = rng.normal(size=(300, 5)).astype(dtype)
+        Z[150:] += dtype(min(shift, 1e-3 * float(np.finfo(dtype).max)))
+    X = Z[::29].copy()
+    K = kernel(X, Z)
+    assert np.all(np.isfinite(K))
+    tolerance = 1e-9 if dtype == np.float64 else 1e-3
+    for i in range(len(X)):
+        row = kernel(X[i : i + 1], Z)
+        assert row.dtype == dtype
+        if shift * float(np.finfo(dtype).eps) < 1e-3:  # beyond, to centre the rows takes their digits
+            np.testing.assert_allclose(row[0, :150], K[i, :150], atol=tolerance)
+        assert np.all(np.isfinite(row))
+
+
+def test_what_is_prepared_for_many_queries_can_be_pickled():
+    Z = np.random.default_rng(0).normal(size=(9, 2))
+    cross = Against(RBF(), Z)
+    expected = cross(Z), cross(Z[:1])
+    again = pickle.loads(pickle.dumps(cross))
+    np.testing.assert_array_equal(again(Z), expected[0])
+    np.testing.assert_array_equal(again(Z[:1]), expected[1])

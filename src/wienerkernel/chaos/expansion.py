@@ -139,6 +139,12 @@ class Expansion(Pushforward):
     def support(self) -> tuple[float, float]:
         return self._law.support()
 
+    def pdf_near(self, point: float, offset: FloatArray) -> FloatArray:
+        return self._law.pdf_near(point, offset)
+
+    def breaks(self) -> FloatArray:
+        return self._law.breaks()
+
     def strip(self) -> tuple[float, float]:
         return self._law.strip()
 

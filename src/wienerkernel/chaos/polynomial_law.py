@@ -17,6 +17,8 @@ from .polynomials import OrthogonalBasis, exact_rule, max_degree
 
 __all__ = ["Affine", "PolynomialLaw"]
 
+BESIDE = 0.5
+"""Part of the range of p on an interval that is seen from its end."""
 GRADES = 110
 """Halvings of a panel towards a turning point: what is left out has a mass of 1e-33."""
 
@@ -117,6 +119,12 @@ class Affine(Noise):
         lower, upper = self.germ.support()
         return self._ordered((self.offset + self.slope * lower, self.offset + self.slope * upper))
 
+    def pdf_near(self, point: float, offset: FloatArray) -> FloatArray:
+        return self.germ.pdf_near(float(self._xi(point)), offset / self.slope) / abs(self.slope)
+
+    def breaks(self) -> FloatArray:
+        return np.sort(self.offset + self.slope * self.germ.breaks())
+
     def strip(self) -> tuple[float, float]:
         lower, upper = self.germ.strip()
         return self._ordered((lower / self.slope, upper / self.slope))
@@ -166,7 +174,17 @@ class PolynomialLaw(Noise):
         roots = np.linalg.eigvals(comrade)
         # A cut where p does not turn is harmless, so nearly real roots count as real.
         real = np.abs(roots.imag) <= 1e-6 * (np.abs(roots) + self.root_beta[1])
-        return np.unique(roots[real].real)
+        return np.unique([self._polished(root) for root in roots[real].real])
+
+    def _polished(self, root: float) -> float:
+        """A root of p' to the last digit, unless it is a multiple one."""
+        for _ in range(4):
+            slope, bend = self._expand(root)[1:3] * (1.0, 2.0)
+            step = slope / bend if bend else 0.0
+            if abs(step) > 1e-5 * self.root_beta[1]:
+                break
+            root -= step
+        return root
 
     def _preimage(self, y: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
         """The point of each interval where p passes y, its nearer end where it does not; and whether it does."""
@@ -280,6 +298,14 @@ class PolynomialLaw(Noise):
 
     def _shifted(self, end: float) -> FloatArray:
         """Coefficients of p(end + delta) - p(end) in powers of delta; at a turning point the slope is exactly 0."""
+        total = self._expand(end)
+        total[0] = 0.0
+        if np.any(end == self.left[1:]):
+            total[1] = 0.0
+        return total
+
+    def _expand(self, end: float) -> FloatArray:
+        """Coefficients of p(end + delta) in powers of delta."""
         d = len(self.c) - 1
         before, phi = np.zeros(d + 1), np.eye(1, d + 1)[0]
         total = self.c[0] * phi
@@ -288,20 +314,24 @@ class PolynomialLaw(Noise):
             times_delta = np.append(0.0, phi[:-1])
             before, phi = phi, (times_delta + (end - a) * phi - b * before) / b_next
             total = total + self.c[k + 1] * phi
-        total[0] = 0.0
-        if np.any(end == self.left[1:]):
-            total[1] = 0.0
         return np.asarray(total)
 
     def logcf(self, t: ArrayLike) -> ComplexArray:
         return _characteristic(self).logcf(np.asarray(t, dtype=np.complex128))
 
+    def _density_at(self, xi: FloatArray, passes: NDArray[np.bool_]) -> FloatArray:
+        point = np.where(passes, xi, self.median)
+        with np.errstate(divide="ignore"):
+            return np.where(passes, self.germ.pdf(point) / np.abs(self._evaluate(point)[1]), 0.0)
+
+    def _densities(self, y: FloatArray) -> FloatArray:
+        """What each interval adds to the density at y, along a new last axis."""
+        return self._density_at(*self._preimage(y))
+
     def _tails_and_density(self, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         xi, passes = self._preimage(y)
         before, after = self._mass(self.left, xi), self._mass(xi, self.right)
-        point = np.where(passes, xi, self.median)
-        with np.errstate(divide="ignore"):
-            density = np.where(passes, self.germ.pdf(point) / np.abs(self._evaluate(point)[1]), 0.0)
+        density = self._density_at(xi, passes)
         sums = [np.where(self.up, before, after), np.where(self.up, after, before), density]
         cdf, sf, pdf = (np.where(np.isnan(y), np.nan, part.sum(axis=-1)) for part in sums)
         return cdf, sf, pdf
@@ -361,6 +391,30 @@ class PolynomialLaw(Noise):
         ends = np.stack([self.germ.ppf(level / 4), self.germ.isf(level / 4)], axis=-1)
         turning = np.clip(self.left[1:], ends[..., :1], ends[..., 1:])
         return choose(self._evaluate(np.concatenate([ends, turning], axis=-1))[0], axis=-1)
+
+    def pdf_near(self, point: float, offset: FloatArray) -> FloatArray:
+        density = self._densities(point + offset)
+        # Branches that end at the point are seen from there, so that the pole at a turning value keeps its digits.
+        for k, (left, right) in enumerate(zip(self.left, self.right, strict=True)):
+            for end, other, value in ((left, right, self.at_left[k]), (right, left, self.at_right[k])):
+                if value == point and np.isfinite(end):
+                    far = other - end if np.isfinite(other) else np.sign(other) * self.root_beta[1]
+                    q = self._shifted(float(end))
+                    reach = np.polynomial.polynomial.polyval(far, q)
+                    near = (offset / reach > 0) & (offset / reach < BESIDE)
+                    # an octave of delta that holds it
+                    ladder = far * 2.0 ** -np.arange(1000.0, -1.0, -1.0)
+                    steps = np.abs(np.polynomial.polynomial.polyval(ladder, q))
+                    k_far = np.clip(np.searchsorted(steps, np.abs(offset[near])), 1, len(ladder) - 1)
+                    delta = _inverse(q, offset[near], ladder[k_far - 1], ladder[k_far])
+                    slope = np.polynomial.polynomial.polyval(delta, np.polynomial.polynomial.polyder(q))
+                    with np.errstate(divide="ignore"):
+                        density[near, k] = self.germ.pdf(end + delta) / np.abs(slope)
+        return np.asarray(density.sum(axis=-1))
+
+    def breaks(self) -> FloatArray:
+        ends = np.concatenate([self.at_left, self.at_right, self._evaluate(self.germ.breaks())[0]])
+        return np.unique(ends[np.isfinite(ends)])
 
     def rvs(self, size: int | tuple[int, ...] = 1, random_state: RandomState = None) -> FloatArray:
         return self._evaluate(self.germ.rvs(size, random_state))[0]

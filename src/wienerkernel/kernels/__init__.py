@@ -7,9 +7,10 @@ the matrix that is to be factorised.
 """
 
 from .adapt import FunctionKernel, ScikitLearnKernel, as_kernel
-from .base import Kernel, gram
+from .base import Kernel
 from .compose import Product, Sum
 from .dot import Constant, FeatureMap, Linear, Polynomial
+from .matrix import gram
 from .periodic import Periodic
 from .power import Power
 from .stationary import RBF, Exponential, Matern, RationalQuadratic

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from .. import arrays
 from .._typing import Array
@@ -10,7 +13,7 @@ from .blas import one_thread
 from .tiles import centre_of, row_blocks
 
 if TYPE_CHECKING:
-    from .base import Kernel
+    from .base import Kernel, Point, Rows
 
 __all__ = ["Against"]
 
@@ -28,7 +31,6 @@ class Against:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from wienerkernel.kernels import RBF
     >>> cross = Against(RBF(), np.array([[0.0], [1.0]]))
     >>> cross(np.array([[0.0]])).round(4).tolist()
@@ -36,20 +38,42 @@ class Against:
     """
 
     def __init__(self, kernel: Kernel, Z: Array, centre: Array | None = None) -> None:
-        self.kernel = kernel
-        self.m = int(Z.shape[0])
-        self.centre = centre_of(Z) if centre is None else centre
-        self.columns = [(b, kernel._prepare(Z[b, :], self.centre)) for b in row_blocks(Z)]
+        self.kernel, self.Z, self.centre = kernel, Z, centre
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Against, (self.kernel, self.Z, self.centre)
+
+    @cached_property
+    def _centre(self) -> Array:
+        return centre_of(self.Z) if self.centre is None else self.centre
+
+    @cached_property
+    def _columns(self) -> list[tuple[slice, Rows]]:
+        return [(b, self.kernel._prepare(self.Z[b, :], self._centre)) for b in row_blocks(self.Z)]
+
+    @cached_property
+    def _far(self) -> float:
+        """Up to here, squares of differences are far from the largest number, whatever the length scale."""
+        limit: float = float(np.finfo(self.Z.dtype).max) ** (1 / 6)
+        return limit
+
+    @cached_property
+    def _point(self) -> Point | None:
+        """The function for one point, without tiles; None where numbers are so large that it is not safe."""
+        near = arrays.is_numpy(self.Z) and np.max(np.abs(self.Z), initial=0.0) < self._far
+        return self.kernel._point(self.Z) if near else None
 
     def __call__(self, X: Array) -> Array:
         """K(X, Z), of shape (n, m), for X of shape (n, d)."""
+        if X.shape[0] == 1 and self._point is not None and np.max(np.abs(X)) < self._far:
+            return np.asarray(self._point(X[0])[None], dtype=X.dtype)
         rows = row_blocks(X)
-        if len(rows) == len(self.columns) == 1:
-            return self.kernel._values(self.kernel._prepare(X, self.centre), self.columns[0][1])
-        K = arrays.filled((X.shape[0], self.m), 0.0, X)
-        with one_thread(X, len(rows) * len(self.columns)):
+        if len(rows) == len(self._columns) == 1:
+            return self.kernel._values(self.kernel._prepare(X, self._centre), self._columns[0][1])
+        K = arrays.filled((X.shape[0], self.Z.shape[0]), 0.0, X)
+        with one_thread(X, len(rows) * len(self._columns)):
             for a in rows:
-                P = self.kernel._prepare(X[a, :], self.centre)
-                for b, Q in self.columns:
+                P = self.kernel._prepare(X[a, :], self._centre)
+                for b, Q in self._columns:
                     K[a, b] = self.kernel._values(P, Q)
         return K

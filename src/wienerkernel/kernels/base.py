@@ -20,16 +20,20 @@ from .. import arrays
 from .._typing import Array, FloatArray
 from .against import Against
 from .blas import one_thread
+from .matrix import gram
 from .parameters import Parametrised
-from .tiles import as_rows, as_two_sets, centre_of, mirrored, numpy_rows, row_blocks
+from .tiles import as_rows, as_two_sets, centre_of, mirrored, row_blocks
 
-__all__ = ["Kernel", "Point", "Pull", "Rows", "gram"]
+__all__ = ["InputPull", "Kernel", "Point", "Pull", "Rows"]
 
 Rows: TypeAlias = Any
 """A block of rows as one kernel wants to see it."""
 
 Pull: TypeAlias = Callable[[Array], FloatArray]
 """Maps W to the gradient of sum(W * K) for one tile K, in NumPy."""
+
+InputPull: TypeAlias = Callable[[Array], Array]
+"""Maps W to the rows sum_j W_ij dk(x_i, z_j)/dx_i for one tile, in the library of W."""
 
 Point: TypeAlias = Callable[[FloatArray], FloatArray]
 """Maps one point x of shape (d,) to the values k(x, x_i), of shape (n,), in a new array."""
@@ -68,11 +72,11 @@ class Kernel(Parametrised, ABC):
     def _diagonal(self, X: Array) -> Array:
         """Return k(x_i, x_i) in the library and dtype of X."""
 
-    def _linearise_inputs(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:  # noqa: ARG002
+    def _linearise_inputs(self, P: Rows, Q: Rows) -> tuple[Array, InputPull]:  # noqa: ARG002
         """Return the tile K(P, Q) and the map from W to the rows sum_j W_ij dk(x_i, z_j)/dx_i, of shape (n, d)."""
         raise self._no_input_gradient()
 
-    def _diagonal_gradient(self, X: FloatArray) -> FloatArray:  # noqa: ARG002
+    def _diagonal_gradient(self, X: Array) -> Array:  # noqa: ARG002
         """Return dk(x_i, x_i)/dx_i, of shape (n, d)."""
         raise self._no_input_gradient()
 
@@ -149,11 +153,7 @@ class Kernel(Parametrised, ABC):
             A NumPy array, whatever the library of X.
         """
         x = arrays.as_float64(as_rows("X", X))
-        n, w = x.shape[0], np.asarray(W) if arrays.is_numpy(x) else W
-        if arrays.library(w) != arrays.library(x):
-            raise TypeError(
-                f"X and W must be arrays of one library; got {arrays.library(x)} and {arrays.library(w)}"
-            )
+        n, w = x.shape[0], _weights(W, x)
         if tuple(w.shape) != (n, n):
             raise ValueError(
                 f"W must have shape ({n}, {n}), one row and column per row of X; got {tuple(w.shape)}"
@@ -173,7 +173,7 @@ class Kernel(Parametrised, ABC):
                     gradient += self._pullback(P, P, arrays.set_diagonal(lower, arrays.diagonal(lower) / 2))
         return 2 * gradient if symmetric else gradient
 
-    def input_pullback(self, X: Any, Z: Any, W: Any) -> FloatArray:
+    def input_pullback(self, X: Any, Z: Any, W: Any) -> Array:
         """Rows sum_j W_ij dk(x_i, z_j)/dx_i: the gradient of sum(W * K(X, Z)) with respect to X.
 
         Where the kernel has no derivative, Matern of smoothness 1/2 at x_i = z_j, it is taken as 0.
@@ -188,7 +188,7 @@ class Kernel(Parametrised, ABC):
         Returns
         -------
         gradient : ndarray of shape (n, d) or (q, n, d), float64
-            A NumPy array, whatever the library of X.
+            In the library and on the device of X.
 
         Examples
         --------
@@ -196,28 +196,31 @@ class Kernel(Parametrised, ABC):
         >>> RBF().input_pullback([[0.0], [1.0]], [[1.0]], [[1.0], [1.0]]).round(4).tolist()
         [[0.6065], [0.0]]
         """
-        x, z = map(arrays.as_float64, as_two_sets(numpy_rows("X", X), numpy_rows("Z", Z)))
-        w, n, m = arrays.as_numpy(W) if arrays.is_foreign(W) else np.asarray(W), x.shape[0], z.shape[0]
-        if w.ndim not in (2, 3) or w.shape[-2:] != (n, m):
+        x, z = map(arrays.as_float64, as_two_sets(X, Z))
+        n, m, w = x.shape[0], z.shape[0], _weights(W, x)
+        if w.ndim not in (2, 3) or tuple(w.shape[-2:]) != (n, m):
             raise ValueError(
                 f"W must have shape ({n}, {m}) or (q, {n}, {m}), a row per row of X and a column per row of Z; "
-                f"got {w.shape}"
+                f"got {tuple(w.shape)}"
             )
-        gradient = np.zeros((*w.shape[:-1], x.shape[1]))
-        if gradient.size == 0 or m == 0:
-            return gradient
-        layers = [(gradient, w)] if w.ndim == 2 else list(zip(gradient, w, strict=True))
-        centre = centre_of(x, z)
+        shape = (*w.shape[:-1], x.shape[1])
+        if 0 in (*shape, m):
+            return arrays.filled(shape, 0.0, x)
+        xp, centre = arrays.namespace(x), centre_of(x, z)
+        layers = [w] if w.ndim == 2 else [w[i, :, :] for i in range(w.shape[0])]
         columns = [(b, self._prepare(z[b, :], centre)) for b in row_blocks(z)]
+        parts = []
         for a in row_blocks(x):
             P = self._prepare(x[a, :], centre)
+            sums: list[Array] = [0.0] * len(layers)
             for b, Q in columns:
                 _, pull = self._linearise_inputs(P, Q)
-                for rows, weights in layers:
-                    rows[a] += pull(weights[a, b])
-        return gradient
+                sums = [s + pull(arrays.as_float64(v[a, b])) for s, v in zip(sums, layers, strict=True)]
+            parts.append(xp.stack(sums))
+        gradient = xp.concat(parts, axis=1)
+        return gradient if w.ndim == 3 else gradient[0, :, :]
 
-    def diag_gradient(self, X: Any) -> FloatArray:
+    def diag_gradient(self, X: Any) -> Array:
         """Gradient of the diagonal, dk(x, x)/dx at each row of X.
 
         Parameters
@@ -227,7 +230,7 @@ class Kernel(Parametrised, ABC):
         Returns
         -------
         gradient : ndarray of shape (n, d)
-            A NumPy array, whatever the library of X.
+            In the library and on the device of X.
 
         Examples
         --------
@@ -235,7 +238,7 @@ class Kernel(Parametrised, ABC):
         >>> (RBF() + Linear()).diag_gradient([[3.0]]).tolist()
         [[6.0]]
         """
-        return self._diagonal_gradient(numpy_rows("X", X))
+        return self._diagonal_gradient(as_rows("X", X))
 
     def with_theta(self, theta: ArrayLike) -> Kernel:
         """Return the kernel of the same form whose free hyperparameters are exp(theta), theta of shape (p,)."""
@@ -280,57 +283,14 @@ class Kernel(Parametrised, ABC):
         return Power(self, exponent)
 
 
-def gram(kernel: Kernel, X: Any, out: FloatArray | None = None) -> Array:
-    """Lower triangle of the Gram matrix K(X, X): what a Cholesky factorisation reads, and no more.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    X : array-like of shape (n, d)
-        Or an array of another library, such as a torch tensor on a GPU.
-    out : ndarray of shape (n, n), optional
-        C-ordered NumPy array of the dtype of X; receives the result.
-
-    Returns
-    -------
-    K : ndarray of shape (n, n)
-        C-ordered, in the library and on the device of X. The lower triangle and the diagonal hold K(X, X), the diagonal exactly `Kernel.diag`. What is
-        above the diagonal has no meaning.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from wienerkernel.kernels import RBF, gram
-    >>> np.tril(gram(RBF(), [[0.0], [1.0]])).round(4).tolist()
-    [[1.0, 0.0], [0.6065, 1.0]]
-    """
-    x = as_rows("X", X)
-    n = x.shape[0]
-    if out is not None and not _fits(out, x):
-        raise ValueError(
-            f"out must be a C-ordered array of NumPy, of shape ({n}, {n}) and dtype {x.dtype}; "
-            f"got shape {tuple(out.shape)}, dtype {out.dtype}"
+def _weights(W: Any, x: Array) -> Array:
+    """W as an array of the library of x."""
+    w = np.asarray(W) if arrays.is_numpy(x) and not arrays.is_foreign(W) else W
+    if arrays.library(w) != arrays.library(x):
+        raise TypeError(
+            f"X and W must be arrays of one library; got {arrays.library(x)} and {arrays.library(w)}"
         )
-    if n == 0:
-        return arrays.filled((0, 0), 0.0, x) if out is None else out
-    centre = centre_of(x)
-    blocks = [(a, kernel._prepare(x[a, :], centre)) for a in row_blocks(x)]
-    if out is None and len(blocks) == 1:
-        K = kernel._values(blocks[0][1], blocks[0][1])
-    else:
-        K = arrays.filled((n, n), 0.0, x) if out is None else out
-        with one_thread(x, len(blocks) ** 2):
-            for i, (a, P) in enumerate(blocks):
-                for b, Q in blocks[: i + 1]:
-                    K[a, b] = kernel._values(P, Q)
-    return arrays.set_diagonal(K, kernel._diagonal(x))
-
-
-def _fits(out: Array, x: Array) -> bool:
-    """Whether out can take the Gram matrix of the rows x."""
-    if not (arrays.is_numpy(out) and arrays.is_numpy(x)):
-        return False
-    return bool(out.shape == (len(x), len(x)) and out.dtype == x.dtype and out.flags.c_contiguous)
+    return w
 
 
 def _operand(other: object) -> Kernel | None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._typing import Array, FloatArray
-from .base import Kernel, Point, Pull, Rows
+from .base import InputPull, Kernel, Point, Pull, Rows
 from .blas import inner
 from .dot import Constant
 
@@ -85,7 +85,7 @@ class Sum(Pair):
     def _pullback(self, P: Rows, Q: Rows, W: Array) -> FloatArray:
         return np.concatenate([self.k1._pullback(P[0], Q[0], W), self.k2._pullback(P[1], Q[1], W)])
 
-    def _linearise_inputs(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
+    def _linearise_inputs(self, P: Rows, Q: Rows) -> tuple[Array, InputPull]:
         K1, pull1 = self.k1._linearise_inputs(P[0], Q[0])
         K2, pull2 = self.k2._linearise_inputs(P[1], Q[1])
         return K1 + K2, lambda W: pull1(W) + pull2(W)
@@ -93,7 +93,7 @@ class Sum(Pair):
     def _diagonal(self, X: Array) -> Array:
         return self.k1._diagonal(X) + self.k2._diagonal(X)
 
-    def _diagonal_gradient(self, X: FloatArray) -> FloatArray:
+    def _diagonal_gradient(self, X: Array) -> Array:
         return self.k1._diagonal_gradient(X) + self.k2._diagonal_gradient(X)
 
     @property
@@ -150,7 +150,7 @@ class Product(Pair):
 
         return K1 * K2, pull
 
-    def _linearise_inputs(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
+    def _linearise_inputs(self, P: Rows, Q: Rows) -> tuple[Array, InputPull]:
         if isinstance(self.k1, Constant):
             return _scaled_inputs(self.k1.value, self.k2, P[1], Q[1])
         if isinstance(self.k2, Constant):
@@ -162,9 +162,8 @@ class Product(Pair):
     def _diagonal(self, X: Array) -> Array:
         return self.k1._diagonal(X) * self.k2._diagonal(X)
 
-    def _diagonal_gradient(self, X: FloatArray) -> FloatArray:
-        first: FloatArray = self.k1._diagonal(X)[:, None]
-        second: FloatArray = self.k2._diagonal(X)[:, None]
+    def _diagonal_gradient(self, X: Array) -> Array:
+        first, second = self.k1._diagonal(X)[:, None], self.k2._diagonal(X)[:, None]
         return self.k1._diagonal_gradient(X) * second + first * self.k2._diagonal_gradient(X)
 
     @property
@@ -202,7 +201,7 @@ def _scaled(constant: Constant, kernel: Kernel, P: Rows, Q: Rows, constant_first
     return constant.value * K, pull
 
 
-def _scaled_inputs(value: float, kernel: Kernel, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
+def _scaled_inputs(value: float, kernel: Kernel, P: Rows, Q: Rows) -> tuple[Array, InputPull]:
     K, pull = kernel._linearise_inputs(P, Q)
     return value * K, lambda W: value * pull(W)
 

@@ -10,7 +10,7 @@ from .. import arrays
 from .._typing import Array, FloatArray
 from .blas import column_dots, column_sums, cross_products, inner, times
 from .elementwise import at_least, at_most
-from .parameters import Scale
+from .parameters import Scale, check_columns
 
 __all__ = ["Points", "points", "pull_differences", "pull_squares", "squared_distances"]
 
@@ -47,8 +47,7 @@ def points(X: Array, centre: Array, length_scale: Scale, exact: bool = False) ->
     ``exact`` asks for explicit differences whatever the number of columns.
     """
     n, d = X.shape
-    if isinstance(length_scale, tuple) and len(length_scale) != d:
-        raise ValueError(f"length_scale has {len(length_scale)} entries, but X has {d} columns")
+    check_columns("length_scale", length_scale, d)
     xp = arrays.namespace(X)
     limits = xp.finfo(X.dtype)
     with np.errstate(over="ignore"):
@@ -97,17 +96,14 @@ def pull_squares(P: Points, Q: Points, G: Array, exact: bool = False) -> FloatAr
     return squares - 2 * column_dots(P.x, GZ[:, :d])
 
 
-def pull_differences(P: Points, Q: Points, G: FloatArray, exact: bool = False) -> FloatArray:
+def pull_differences(P: Points, Q: Points, G: Array, exact: bool = False) -> Array:
     """Return sum_j G_ij (x_i - z_j) for every x_i of P; shape (n, d)."""
     d = P.x.shape[1]
     if exact or not (P.near and Q.near):
-        z = np.ascontiguousarray(Q.x.T)
-        return np.stack(
-            [np.einsum("ij,ij->i", G, np.subtract.outer(P.x[:, k], z[k])) for k in range(d)], axis=1
-        )
+        differences = (P.x[:, k, None] - arrays.contiguous(Q.x[:, k]) for k in range(d))
+        return arrays.namespace(G).stack([arrays.row_dots(G, column) for column in differences], axis=1)
     GZ = times(G, Q.right)
-    differences: FloatArray = GZ[:, d, None] * P.x - GZ[:, :d]
-    return differences
+    return GZ[:, d, None] * P.x - GZ[:, :d]
 
 
 def _squared_differences(P: Points, Q: Points, column: int) -> Array:

@@ -11,9 +11,9 @@ from scipy.linalg.blas import dgemv
 
 from .. import arrays
 from .._typing import Array, FloatArray
-from .base import Kernel, Point, Pull, Rows
+from .base import InputPull, Kernel, Point, Pull, Rows
 from .blas import column_dots, cross_products, inner, times
-from .parameters import DEFAULT_BOUNDS, Bounds, Scale
+from .parameters import DEFAULT_BOUNDS, Bounds, Scale, check_columns
 from .tiles import as_rows
 
 __all__ = ["Constant", "FeatureMap", "Linear", "Polynomial"]
@@ -49,14 +49,14 @@ class Constant(Kernel):
     def _linearise(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
         return self._values(P, Q), lambda W: np.array([self.value * float(arrays.namespace(W).sum(W))])
 
-    def _linearise_inputs(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
-        return self._values(P, Q), lambda _: np.zeros(P.shape)
+    def _linearise_inputs(self, P: Rows, Q: Rows) -> tuple[Array, InputPull]:
+        return self._values(P, Q), lambda _: arrays.filled(P.shape, 0.0, P)
 
     def _diagonal(self, X: Array) -> Array:
         return arrays.filled((X.shape[0],), self.value, X)
 
-    def _diagonal_gradient(self, X: FloatArray) -> FloatArray:
-        return np.zeros_like(X)
+    def _diagonal_gradient(self, X: Array) -> Array:
+        return arrays.filled(X.shape, 0.0, X)
 
     @property
     def _prior(self) -> float | None:
@@ -90,10 +90,7 @@ class Linear(Kernel):
     _per_input: ClassVar[tuple[str, ...]] = ("length_scale",)
 
     def _prepare(self, X: Array, centre: Array) -> Rows:  # noqa: ARG002
-        if isinstance(self.length_scale, tuple) and len(self.length_scale) != X.shape[1]:
-            raise ValueError(
-                f"length_scale has {len(self.length_scale)} entries, but X has {X.shape[1]} columns"
-            )
+        check_columns("length_scale", self.length_scale, X.shape[1])
         return arrays.contiguous(X / arrays.like(self.length_scale, X))
 
     def _values(self, P: Rows, Q: Rows) -> Array:
@@ -107,16 +104,15 @@ class Linear(Kernel):
 
         return cross_products(1.0, P, Q), pull
 
-    def _linearise_inputs(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
-        return cross_products(1.0, P, Q), lambda W: times(W, Q) / np.asarray(self.length_scale)
+    def _linearise_inputs(self, P: Rows, Q: Rows) -> tuple[Array, InputPull]:
+        return cross_products(1.0, P, Q), lambda W: times(W, Q) / arrays.like(self.length_scale, P)
 
     def _diagonal(self, X: Array) -> Array:
         rows = self._prepare(X, X)
         return arrays.row_dots(rows, rows)
 
-    def _diagonal_gradient(self, X: FloatArray) -> FloatArray:
-        rows: FloatArray = self._prepare(X, X)
-        return 2 * rows / np.asarray(self.length_scale, dtype=X.dtype)
+    def _diagonal_gradient(self, X: Array) -> Array:
+        return 2 * self._prepare(X, X) / arrays.like(self.length_scale, X)
 
     def _point(self, X: FloatArray) -> Point:
         slopes = np.asfortranarray(self._prepare(X, X) / np.asarray(self.length_scale))

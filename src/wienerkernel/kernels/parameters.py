@@ -15,6 +15,7 @@ __all__ = [
     "Bounds",
     "Parametrised",
     "Scale",
+    "check_columns",
     "checked_bounds",
     "checked_scale",
     "log_bounds",
@@ -100,6 +101,12 @@ def checked_scale(name: str, value: ArrayLike, per_input: bool) -> float | tuple
     if not (np.all(numbers > 0) and np.all(np.isfinite(numbers))):
         raise ValueError(f"{name} must be {accepted}; got {value!r}")
     return float(numbers) if numbers.ndim == 0 else tuple(map(float, numbers))
+
+
+def check_columns(name: str, value: Scale, d: int) -> None:
+    """Refuse one value per input where there are not as many inputs."""
+    if isinstance(value, tuple) and len(value) != d:
+        raise ValueError(f"{name} has {len(value)} entries, but X has {d} columns")
 
 
 def checked_bounds(

@@ -9,11 +9,11 @@ import numpy as np
 
 from .. import arrays
 from .._typing import Array, FloatArray
-from .base import Kernel, Pull, Rows
+from .base import InputPull, Kernel, Pull, Rows
 from .blas import column_dots, inner, times
 from .distance import Points, points, pull_squares, squared_distances
 from .elementwise import exp
-from .parameters import DEFAULT_BOUNDS, Bounds, Scale
+from .parameters import DEFAULT_BOUNDS, Bounds, Scale, check_columns
 
 __all__ = ["Periodic"]
 
@@ -59,9 +59,8 @@ class Periodic(Kernel):
 
     def _prepare(self, X: Array, centre: Array) -> Rows:
         d = X.shape[1]
-        for name, value in (("length_scale", self.length_scale), ("period", self.period)):
-            if isinstance(value, tuple) and len(value) != d:
-                raise ValueError(f"{name} has {len(value)} entries, but X has {d} columns")
+        check_columns("length_scale", self.length_scale, d)
+        check_columns("period", self.period, d)
         xp = arrays.namespace(X)
         angles = (X - centre) * arrays.like(2 * np.pi / np.asarray(self.period), X)
         circles = xp.concat([xp.cos(angles), xp.sin(angles)], axis=1)
@@ -89,23 +88,23 @@ class Periodic(Kernel):
 
         return K, pull
 
-    def _linearise_inputs(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
+    def _linearise_inputs(self, P: Rows, Q: Rows) -> tuple[Array, InputPull]:
         K, d = self._values(P, Q), P.angles.shape[1]
+        turns = arrays.like(2 * np.pi / np.asarray(self.period), K)
 
-        def pull(W: FloatArray) -> FloatArray:
+        def pull(W: Array) -> Array:
             # dK/da = -K sin(a - b) / l^2 with the angles a, b; the sine by its addition theorem
-            sums = times(W * K, np.ascontiguousarray(Q.circles.x))
+            sums = times(W * K, arrays.contiguous(Q.circles.x))
             sines = P.circles.x[:, d:] * sums[:, :d] - P.circles.x[:, :d] * sums[:, d:]
-            gradient: FloatArray = -2 * np.pi / np.asarray(self.period) * sines
-            return gradient
+            return -turns * sines
 
         return K, pull
 
     def _diagonal(self, X: Array) -> Array:
         return arrays.filled((X.shape[0],), 1.0, X)
 
-    def _diagonal_gradient(self, X: FloatArray) -> FloatArray:
-        return np.zeros_like(X)
+    def _diagonal_gradient(self, X: Array) -> Array:
+        return arrays.filled(X.shape, 0.0, X)
 
     @property
     def _prior(self) -> float | None:

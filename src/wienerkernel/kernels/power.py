@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._typing import Array, FloatArray
-from .base import Kernel, Point, Pull, Rows
+from .base import InputPull, Kernel, Point, Pull, Rows
 from .compose import Pair, bracketed
 
 __all__ = ["Power"]
@@ -55,7 +55,7 @@ class Power(Kernel):
         lower = K ** (self.exponent - 1)
         return lower * K, lambda W: pull(self.exponent * lower * W)
 
-    def _linearise_inputs(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
+    def _linearise_inputs(self, P: Rows, Q: Rows) -> tuple[Array, InputPull]:
         K, pull = self.kernel._linearise_inputs(P, Q)
         lower = K ** (self.exponent - 1)
         return lower * K, lambda W: pull(self.exponent * lower * W)
@@ -63,8 +63,8 @@ class Power(Kernel):
     def _diagonal(self, X: Array) -> Array:
         return self.kernel._diagonal(X) ** self.exponent
 
-    def _diagonal_gradient(self, X: FloatArray) -> FloatArray:
-        lower: FloatArray = self.kernel._diagonal(X)[:, None] ** (self.exponent - 1)
+    def _diagonal_gradient(self, X: Array) -> Array:
+        lower = self.kernel._diagonal(X)[:, None] ** (self.exponent - 1)
         return self.exponent * lower * self.kernel._diagonal_gradient(X)
 
     @property

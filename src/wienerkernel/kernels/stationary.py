@@ -11,11 +11,11 @@ from scipy.linalg.blas import dgemv
 
 from .. import arrays
 from .._typing import Array, FloatArray
-from .base import Kernel, Point, Pull, Rows
+from .base import InputPull, Kernel, Point, Pull, Rows
 from .blas import inner
 from .distance import points, pull_differences, pull_squares, squared_distances
 from .elementwise import exp, log1p, sqrt
-from .parameters import DEFAULT_BOUNDS, Bounds, Scale
+from .parameters import DEFAULT_BOUNDS, Bounds, Scale, check_columns
 
 __all__ = ["RBF", "Exponential", "Matern", "RationalQuadratic"]
 
@@ -68,15 +68,14 @@ class _Stationary(Kernel):
 
         return K, pull
 
-    def _linearise_inputs(self, P: Rows, Q: Rows) -> tuple[FloatArray, Pull]:
+    def _linearise_inputs(self, P: Rows, Q: Rows) -> tuple[Array, InputPull]:
         K, slope = self._f_and_slope(squared_distances(P, Q, self._factor))
+        scales = arrays.like(self.length_scale, K)
         # dk/dx = 2 f' (x - z) / l^2, of which one 1/l is in the points
-        return (
-            K,
-            lambda W: -pull_differences(P, Q, W * slope, exact=self._rough) / np.asarray(self.length_scale),
-        )
+        return K, lambda W: -pull_differences(P, Q, W * slope, exact=self._rough) / scales
 
     def _point(self, X: FloatArray) -> Point:
+        check_columns("length_scale", self.length_scale, X.shape[1])
         scales = np.broadcast_to(np.asarray(self.length_scale, dtype=np.float64), X.shape[1])
         if not np.all((scales > 1e-100) & (scales < 1e100)):  # squares might leave the range of numbers
             return super()._point(X)
@@ -97,8 +96,8 @@ class _Stationary(Kernel):
     def _diagonal(self, X: Array) -> Array:
         return arrays.filled((X.shape[0],), 1.0, X)
 
-    def _diagonal_gradient(self, X: FloatArray) -> FloatArray:
-        return np.zeros_like(X)
+    def _diagonal_gradient(self, X: Array) -> Array:
+        return arrays.filled(X.shape, 0.0, X)
 
     @property
     def _prior(self) -> float | None:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from .. import arrays
-from .._typing import Array, FloatArray
+from .._typing import Array
 
-__all__ = ["TILE", "as_rows", "as_two_sets", "centre_of", "mirrored", "numpy_rows", "row_blocks"]
+__all__ = ["TILE", "as_rows", "as_two_sets", "centre_of", "mirrored", "row_blocks"]
 
 TILE = 256
 """Rows of a tile: the few arrays of 256 x 256 doubles, 0.5 MB each, that are alive at a time stay in the cache."""
@@ -40,12 +40,6 @@ def _foreign(name: str, X: Array) -> Array:
     # Gradients come from pullbacks: what is computed in place is no business of torch's.
     x = X.detach() if arrays.library(X) == "torch" else X
     return x if x.dtype == xp.float32 else arrays.as_float64(x)
-
-
-def numpy_rows(name: str, X: Any) -> FloatArray:
-    """Return X as such an array of NumPy."""
-    rows: FloatArray = as_rows(name, arrays.as_numpy(X) if arrays.is_foreign(X) else X)
-    return rows
 
 
 def as_two_sets(X: Any, Z: Any) -> tuple[Array, Array]:

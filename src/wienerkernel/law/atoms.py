@@ -6,42 +6,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._typing import FloatArray, IntArray
-from ..noise import Mixture, Noise, Residuals, ScipyNoise
 from .closed import ClosedForm
 from .ray import EPS, Values
 from .rows import Rows
 
-__all__ = ["AtomSum", "atom_sum", "atoms_of"]
+__all__ = ["AtomSum", "atom_sum"]
 
 LEFT, RIGHT, ALL = 2**13, 2**18, 2**22
 """Atoms of the two halves of one row, and of all rows together."""
 NO_MASS = 1e-18
+"""Probability of a tail, or of a value, that is left out."""
 TOLERANCE = 2e-14
 """Sums that differ by less, in standard deviations, are the same atom."""
-
-
-def atoms_of(noise: Noise) -> tuple[FloatArray, FloatArray] | None:
-    """Values and probabilities of a discrete law, or None if they are not known."""
-    if isinstance(noise, Residuals):
-        return noise.values, noise.weights
-    if isinstance(noise, Mixture):
-        pieces = [atoms_of(component) for component in noise.components]
-        known = [piece for piece in pieces if piece is not None]
-        if len(known) < len(pieces):
-            return None
-        values = np.concatenate([value for value, _ in known])
-        masses = np.concatenate([p * mass for p, (_, mass) in zip(noise.weights, known, strict=True)])
-        return values, masses
-    if isinstance(noise, ScipyNoise) and noise.discrete:
-        step = np.ceil(noise.std())
-        low, high = float(noise.ppf(1e-10)), float(noise.isf(1e-10))
-        while noise.cdf(low - 1) > NO_MASS:
-            low -= step
-        while noise.sf(high) > NO_MASS:
-            high += step
-        values = np.arange(low, high + 1)
-        return values, np.asarray(noise.frozen.pmf(values))
-    return None
 
 
 def _merge(values: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -143,9 +119,9 @@ def _too_many(terms: FloatArray, atoms: tuple[FloatArray, FloatArray]) -> bool:
 
 def atom_sum(rows: Rows) -> tuple[IntArray, AtomSum | None]:
     """The rows of a discrete law that have few enough atoms, and their exact laws."""
-    atoms = atoms_of(rows.noise)
-    if atoms is None:
-        return np.empty(0, dtype=np.intp), None
+    values, mass = rows.noise.atoms()
+    seen = mass > NO_MASS
+    atoms = values[seen], mass[seen]
     budget = max(64, ALL // len(rows))
     chosen, halves = [], []
     for row in range(len(rows)):

@@ -8,18 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._typing import FloatArray, IntArray
-from .atoms import atom_sum, atoms_of
+from ..noise import Mixture, Noise
+from .atoms import atom_sum
 from .closed import ClosedForm, GammaSum, Normal, PointMass, SingleTerm, gamma_shape
 from .contour import Contour, growth_on_ray
+from .convolution import Convolution, is_sharp
 from .fourier import TRUNCATION, Fourier, decay_point, revival, window
 from .lattice import Lattice
 from .ray import Inversion
 from .rows import Rows
-from .uniform import MAX_TERMS, TwoTerms, UniformSum, is_uniform
+from .uniform import MAX_TERMS, UniformSum, is_uniform
 
 __all__ = ["METHODS", "Part", "parts"]
 
-METHODS = ("auto", "contour", "fourier", "lattice")
+METHODS = ("auto", "contour", "convolution", "fourier", "lattice")
 """Names that ``LinearCombination`` accepts as ``method``."""
 
 ANGLES = (0.6, 0.38, 0.25)
@@ -28,7 +30,12 @@ GROWTH = 2.0
 GROWTH_BEYOND = 6.0
 """And at twice the angle, since the step resolves what is analytic and moderate on both sides of the ray."""
 FEW_NODES = 600
-MANY_NODES = 2**15
+MANY_NODES, MOST_NODES = 2**12, 2**15
+"""Nodes of a Fourier series from which few terms, or some, are rather convolved."""
+FEW_TERMS, SOME_TERMS = 4, 8
+MAX_CUTS = 16
+"""Singular points of half a sum, and rows, that are convolved at once."""
+MAX_ROWS = 256
 CANCELLATION = 2e-14
 
 Part = tuple[IntArray, Inversion]
@@ -46,7 +53,13 @@ def parts(rows: Rows, method: str) -> Iterator[Part]:
                 yield remaining[index], inversion
             remaining = remaining[left]
     if len(remaining):
-        invert = {"auto": _automatic, "contour": _contours, "fourier": _series, "lattice": _lattices}[method]
+        invert = {
+            "auto": _automatic,
+            "contour": _contours,
+            "convolution": _convolutions,
+            "fourier": _series,
+            "lattice": _lattices,
+        }[method]
         for index, inversion in invert(rows.take(remaining)):
             yield remaining[index], inversion
 
@@ -104,13 +117,25 @@ def _few_uniforms(rows: Rows, method: str) -> Iterator[Part]:  # noqa: ARG001
 
 
 def _automatic(rows: Rows) -> Iterator[Part]:
+    sharp = (rows.noise.costly or _bounded(rows)) and _has_density(rows.noise) and is_sharp(rows.noise)
+    few = _convolvable(rows) & (_copies(rows) <= FEW_TERMS) if sharp else np.zeros(len(rows), dtype=bool)
+    yield from _at(np.flatnonzero(few), rows, _convolutions)
+    yield from _at(np.flatnonzero(~few), rows, _transforms)
+
+
+def _transforms(rows: Rows) -> Iterator[Part]:
     low, high = window(rows)
-    decay = decay_point(rows)
+    affordable = np.where(_copies(rows) <= FEW_TERMS, MANY_NODES, MOST_NODES)
+    # far frequencies of a costly law are not asked for where convolution serves anyway
+    if rows.noise.costly and np.all(_convolvable(rows)):
+        decay = decay_point(rows, float(np.max(2 * np.pi * affordable / (high - low))))
+    else:
+        decay = decay_point(rows)
     nodes = decay * (high - low) / (2 * np.pi)
     many = nodes > FEW_NODES
     if rows.noise.discrete:
         back = (rows.normal_var == 0) & (revival(rows, decay) > CANCELLATION)
-        if back.any() and atoms_of(rows.noise) is not None:
+        if back.any():
             yield from _at(np.flatnonzero(back), rows, _lattices)
             yield from _at(np.flatnonzero(~back), rows, _series)
             return
@@ -118,11 +143,11 @@ def _automatic(rows: Rows) -> Iterator[Part]:
     for index in _groups(angle, np.ceil(np.log(decay)) * (angle > 0)):
         if angle[index[0]]:
             yield index, Contour(rows.take(index), float(angle[index[0]]), float(decay[index].max()))
-    copies = (rows.weights != 0) @ rows.counts
-    two = (angle == 0) & (nodes > MANY_NODES) & (copies == 2) & (rows.normal_var == 0) & _bounded(rows)
-    if two.any():
-        yield np.flatnonzero(two), TwoTerms(rows.take(np.flatnonzero(two)))
-    yield from _at(np.flatnonzero((angle == 0) & ~two), rows, _series)
+    few = (angle == 0) & (nodes > affordable)
+    if few.any():
+        few &= _convolvable(rows)
+    yield from _at(np.flatnonzero(few), rows, _convolutions)
+    yield from _at(np.flatnonzero((angle == 0) & ~few), rows, _series)
 
 
 def _at(index: IntArray, rows: Rows, invert: Callable[[Rows], Iterator[Part]]) -> Iterator[Part]:
@@ -141,6 +166,41 @@ def _contours(rows: Rows) -> Iterator[Part]:
         yield index, Contour(rows.take(index), float(angle[index[0]]), float(decay[index].max()))
 
 
+def _copies(rows: Rows) -> FloatArray:
+    """Number of terms that are not 0, shape (rows,)."""
+    return np.asarray((rows.weights != 0) @ rows.counts)
+
+
+def _convolvable(rows: Rows) -> NDArray[np.bool_]:
+    """Whether a row is a sum of few terms with a density, and a half of them has few singular points."""
+    copies = _copies(rows)
+    few = (copies >= 2) & (copies <= SOME_TERMS) & (rows.normal_var == 0)
+    if not (few.any() and _has_density(rows.noise)):
+        return np.zeros(len(rows), dtype=bool)
+    return np.asarray(few & (max(1, len(rows.noise.breaks())) ** np.ceil(copies / 2) <= MAX_CUTS))
+
+
+def _has_density(noise: Noise) -> bool:
+    if isinstance(noise, Mixture):
+        return all(_has_density(component) for component in noise.components)
+    return not noise.discrete
+
+
+def _convolutions(rows: Rows) -> Iterator[Part]:
+    if not np.all(_convolvable(rows)):
+        msg = (
+            f"method='convolution' serves sums of 2 to {SOME_TERMS} terms of continuous noise with few singular "
+            f"points and without a normal part; use method='auto'"
+        )
+        raise ValueError(msg)
+    terms = np.repeat(rows.weights, rows.counts.astype(int), axis=1)
+    order = np.argsort(-np.abs(terms), axis=1, kind="stable")[:, :SOME_TERMS]
+    terms = np.take_along_axis(terms, order, axis=1)
+    for index in _groups(*np.sign(terms).T, np.arange(float(len(terms))) // MAX_ROWS):
+        some = terms[index]
+        yield index, Convolution(rows.noise, some[:, some[0] != 0])
+
+
 def _series(rows: Rows) -> Iterator[Part]:
     low, high = window(rows)
     decay = decay_point(rows)
@@ -155,7 +215,7 @@ def _series(rows: Rows) -> Iterator[Part]:
 
 
 def _lattices(rows: Rows) -> Iterator[Part]:
-    if np.any(rows.normal_var > 0):
+    if np.any(rows.normal_var > 0) or not rows.noise.discrete:
         msg = "method='lattice' serves discrete noise without a normal part; use method='auto'"
         raise ValueError(msg)
     yield np.arange(len(rows)), Lattice(rows, window(rows))

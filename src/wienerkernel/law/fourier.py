@@ -72,17 +72,20 @@ def window(rows: Rows) -> tuple[FloatArray, FloatArray]:
 
 
 def _largest_term(rows: Rows) -> FloatArray:
-    q = 1e-15 / rows.counts.sum()
-    extent = max(abs(float(rows.noise.ppf(q))), abs(float(rows.noise.isf(q))))
+    q = 1e-15 / rows.counts.sum() * 10.0 ** np.arange(12)
+    with np.errstate(all="ignore"):
+        ends = np.abs(np.stack([rows.noise.ppf(q), rows.noise.isf(q)]))
+    # where a law cannot tell quantiles so far out, the farthest that it can
+    extent = float(np.max(ends[np.isfinite(ends)]))
     return np.asarray(extent * np.max(np.abs(rows.weights), axis=1))
 
 
-def decay_point(rows: Rows) -> FloatArray:
-    """Frequency beyond which |phi| < 3e-15, shape (rows,); at most 1e17."""
+def decay_point(rows: Rows, limit: float = DECAY_LIMIT) -> FloatArray:
+    """Frequency beyond which |phi| < 3e-15, shape (rows,); 1e17 if it exceeds the limit."""
     result = np.full(len(rows), DECAY_LIMIT)
     open_rows = np.arange(len(rows))
     low, width = np.log(4.0), 2.0
-    while len(open_rows) and low < np.log(DECAY_LIMIT):
+    while len(open_rows) and low < np.log(limit):
         r = np.exp(np.arange(low, low + 2 * width, 0.1))
         level = np.nan_to_num(rows.take(open_rows).logcf_on_ray(r, 0.0, COARSE).real, nan=0.0, neginf=-745.0)
         above = level > -DECAY

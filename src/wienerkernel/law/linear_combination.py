@@ -21,7 +21,15 @@ ACCURACY = 1e-12
 
 
 class AccuracyWarning(UserWarning):
-    """A probability has an error larger than 1e-12."""
+    """A probability has an error larger than 1e-12.
+
+    Examples
+    --------
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", AccuracyWarning)   # rather stop than be less exact
+    ...     round(float(LinearCombination("expon()", [1.0, 1.0]).sf(2.0)), 9)   # 3 exp(-2)
+    0.40600585
+    """
 
 
 class LinearCombination(Combination):
@@ -39,8 +47,9 @@ class LinearCombination(Combination):
     loc : array-like, default 0
     normal_std : array-like, default 0
         Standard deviation of an independent normal part.
-    method : {"auto", "contour", "fourier", "lattice"}, default "auto"
-        How the characteristic function is inverted where there is no closed form.
+    method : {"auto", "contour", "convolution", "fourier", "lattice"}, default "auto"
+        How the characteristic function is inverted where there is no closed form; "convolution" does without one,
+        for few terms.
     verbose : bool, default False
         Tell on standard error how many rows are done, once it takes more than two seconds.
 
@@ -237,6 +246,8 @@ class LinearCombination(Combination):
 
     def hdi(self, confidence: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Shortest interval that holds this probability; for a density with one peak, the highest-density interval.
+
+        Of a density with several peaks it is the shortest of all intervals, found by a scan.
 
         Parameters
         ----------

@@ -11,7 +11,8 @@ from .rows import Rows
 
 __all__ = ["Inversion", "RaySum", "Values"]
 
-CHUNK = 2**18
+CHUNK = 2**15
+"""Numbers that are worked on at once: they stay in the cache."""
 EPS = float(np.finfo(float).eps)
 
 
@@ -69,9 +70,15 @@ class RaySum:
 
     def __call__(self, x: FloatArray, index: IntArray) -> Values:
         """Values at the points ``x`` of shape (n, k), for the rows ``index``."""
-        width = max(1, CHUNK // max(1, len(x) * len(self.r)))
-        parts = [self._block(x[:, i : i + width], index) for i in range(0, x.shape[1], width)]
-        return Values(*(np.concatenate(part, axis=1) for part in zip(*parts, strict=True)))
+        result = Values(*(np.empty(x.shape) for _ in Values._fields))
+        rows = max(1, CHUNK // max(1, x.shape[1] * len(self.r)))
+        width = max(1, CHUNK // len(self.r))
+        for first in range(0, len(x), rows):
+            for i in range(0, x.shape[1], width):
+                part = slice(first, first + rows), slice(i, i + width)
+                for out, value in zip(result, self._block(x[part], index[part[0]]), strict=True):
+                    out[part] = value
+        return result
 
     def _block(self, x: FloatArray, index: IntArray) -> Values:
         cos, sin = np.cos(self.theta), np.sin(self.theta)
@@ -85,19 +92,29 @@ class RaySum:
         if self.theta:
             modulus = np.exp(self.log_modulus[index, None, :last] - sin * rx)
         # e^{i a} from tan(a/2): one transcendental function instead of two
-        half = np.tan(0.5 * (self.phase[index, None, :last] - cos * rx))
-        scaled = modulus / (1 + half * half)
-        real, imag = scaled * (1 - half * half), scaled * (2 * half)
+        rx *= -cos
+        rx += self.phase[index, None, :last]
+        rx *= 0.5
+        half = np.tan(rx, out=rx)
+        square = half * half
+        scaled = modulus / (1 + square)
+        half *= 2 * scaled
+        square -= 1.0
+        square *= scaled
+        real, imag = square, half  # the real part with the opposite sign
         over_r = step / r
-        pdf = (real * cos + imag * sin) @ step
-        excess = imag @ over_r - self.theta / np.pi
+        # every second node with the opposite sign tells the error of the step
+        sign = np.where(np.arange(last) % 2, -1.0, 1.0)
+        by_step, by_over_r = np.stack([step, step * sign], axis=1), np.stack([over_r, over_r * sign], axis=1)
+        sums, over = imag @ by_step, imag @ by_over_r
+        pdf, coarse = np.moveaxis(sin * sums - cos * (real @ by_step), -1, 0)
+        excess = over[..., 0] - self.theta / np.pi
+        sizes = modulus @ np.stack([over_r, step], axis=1)
         tail = np.broadcast_to(modulus[..., -1], x.shape)
-        error = EPS * (1 + modulus @ over_r) + tail
-        pdf_error = EPS * (modulus @ step) + tail * r[-1]
+        error = EPS * (1 + sizes[..., 0]) + tail
+        pdf_error = EPS * sizes[..., 1] + tail * r[-1]
         if self.alias is None:
-            sign = np.where(np.arange(last) % 2, -1.0, 1.0)
-            error = error + (imag @ (over_r * sign)) ** 2
-            coarse = (real * cos + imag * sin) @ (step * sign)
+            error = error + over[..., 1] ** 2
             pdf_error = pdf_error + coarse**2 / np.maximum(np.abs(pdf), EPS)
         else:
             error = error + self.alias[index, None]

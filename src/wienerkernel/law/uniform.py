@@ -1,8 +1,7 @@
-"""Sums of few uniform terms in closed form, and sums of two bounded terms by quadrature."""
+"""Sums of few uniform terms in closed form."""
 
 from __future__ import annotations
 
-from itertools import pairwise
 from math import factorial
 
 import numpy as np
@@ -12,7 +11,7 @@ from ..noise import Noise, ScipyNoise
 from .ray import EPS, Values
 from .rows import Rows
 
-__all__ = ["TwoTerms", "UniformSum", "is_uniform"]
+__all__ = ["UniformSum", "is_uniform"]
 
 MAX_TERMS = 7
 
@@ -62,55 +61,3 @@ class UniformSum:
         error = EPS * (distance**self.n).sum(axis=-1) / (factorial(self.n) * volume)
         pdf_error = EPS * (distance ** (self.n - 1)).sum(axis=-1) / (factorial(self.n - 1) * volume)
         return Values(pdf, np.where(above, 1 - tail, tail), np.where(above, tail, 1 - tail), error, pdf_error)
-
-
-class TwoTerms:
-    """X = v_1 M_1 + v_2 M_2 with bounded M: F(x) = int_0^1 F_M((x - v_2 Q(q)) / v_1) dq by tanh-sinh quadrature.
-
-    Parameters
-    ----------
-    rows : Rows
-        With two terms each, after counts.
-    """
-
-    relative = True
-
-    def __init__(self, rows: Rows) -> None:
-        self.noise = rows.noise
-        terms = np.repeat(rows.weights, rows.counts.astype(int), axis=1)
-        order = np.argsort(-np.abs(terms), axis=1)[:, :2]
-        self.first, self.second = np.take_along_axis(terms, order, axis=1).T
-
-    def __call__(self, x: FloatArray, index: IntArray) -> Values:
-        """Values at the points ``x`` of shape (n, k), for the rows ``index``."""
-        fine, coarse = self._sum(x, index, 0.06), self._sum(x, index, 0.12)
-        difference = [np.abs(a - b) for a, b in zip(fine, coarse, strict=True)]
-        error = 32 * EPS * np.minimum(fine[1], fine[2]) + np.maximum(difference[1], difference[2]) ** 2
-        return Values(*fine, error, 1e-12 * fine[0] + difference[0])
-
-    def _sum(self, x: FloatArray, index: IntArray, h: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-        low, high = self.noise.support()
-        v, w = self.first[index, None], self.second[index, None]
-        # Pieces end where M_1 has an end of its support.
-        inner = np.clip(np.stack([(x - v * low) / w, (x - v * high) / w]), low, high)
-        below, above = np.sort(self.noise.cdf(inner), axis=0), np.sort(self.noise.sf(inner), axis=0)[::-1]
-        zero, one = np.zeros((1, *x.shape)), np.ones((1, *x.shape))
-        below, above = np.concatenate([zero, below, one]), np.concatenate([one, above, zero])
-        u = np.arange(-3.3, 3.3 + h / 2, h)
-        left, right = 1 / (1 + np.exp(-np.pi * np.sinh(u))), 1 / (1 + np.exp(np.pi * np.sinh(u)))
-        weight = h * np.pi * np.cosh(u) * left * right
-        pdf, cdf, sf = (np.zeros(x.shape) for _ in range(3))
-        flip = v[..., None] < 0
-        for (a, b), (c, d) in zip(pairwise(below), pairwise(above), strict=True):
-            length = np.where(b < 0.5, b - a, c - d)[..., None]
-            q = np.where(u < 0, a[..., None] + length * left, b[..., None] - length * right)
-            tail = np.where(u < 0, c[..., None] - length * left, d[..., None] + length * right)
-            m = np.where(q < 0.5, self.noise.ppf(np.clip(q, 0, 1)), self.noise.isf(np.clip(tail, 0, 1)))
-            other = (x[..., None] - w[..., None] * m) / v[..., None]
-            density = self.noise.pdf(other)
-            under, over = self.noise.cdf(other), self.noise.sf(other)
-            mass = length * weight
-            pdf += np.sum(mass * np.where(np.isfinite(density), density, 0.0), axis=-1) / np.abs(v)
-            cdf += np.sum(mass * np.where(flip, over, under), axis=-1)
-            sf += np.sum(mass * np.where(flip, under, over), axis=-1)
-        return pdf, cdf, sf

@@ -14,12 +14,24 @@ from .._typing import ComplexArray, FloatArray, RandomState
 
 __all__ = ["Noise", "as_generator", "cumulants_from_moments", "moments_from_cumulants"]
 
+NEAR = 3e-6
+"""Nearer to a pole than this, relative to its place, x is rounded too coarsely."""
+POLE = -0.2
+"""A density that grows at least as distance^-0.2 has a pole."""
+
 
 class Noise(ABC):
     """The law of one noise variable M with finite variance.
 
     Every member answers the same few questions, with the names of ``scipy.stats``. What a member knows in
     closed form it answers in closed form.
+
+    Examples
+    --------
+    >>> from wienerkernel import Noise, as_noise
+    >>> noise = as_noise("gamma(0.25, scale=2)")
+    >>> isinstance(noise, Noise), noise.mean(), noise.var(), noise.cumulants(3).tolist()
+    (True, 0.5, 1.0, [0.5, 1.0, 4.0])
     """
 
     gaussian: bool = False
@@ -114,6 +126,30 @@ class Noise(ABC):
         0 means that only real ``t`` (and the strip) may be asked for.
         """
         return 0.0
+
+    def breaks(self) -> FloatArray:
+        """Points where the density is not smooth, increasing: finite ends of the support, poles and kinks."""
+        return np.array([end for end in self.support() if np.isfinite(end)])
+
+    def pdf_near(self, point: float, offset: FloatArray) -> FloatArray:
+        """Density at point + offset, relatively accurate also where the density has a pole at the point.
+
+        Very close to a pole at a point other than 0 the sum is rounded too coarsely; there the density continues as
+        e^a l^b e^{cl} in the distance l, fitted a little farther away.
+        """
+        density = self.pdf(point + offset)
+        start = NEAR * abs(point)
+        for sign in (-1.0, 1.0):
+            close = (sign * offset > 0) & (sign * offset < start)
+            if close.any():
+                with np.errstate(all="ignore"):
+                    f = np.log(self.pdf(point + sign * start * np.array([1.0, 0.25, 0.0625])))
+                    c = (f[0] - 2 * f[1] + f[2]) / (0.5625 * start)
+                    b = (f[1] - f[2] - 0.1875 * c * start) / np.log(4.0)
+                if b < POLE:
+                    distance = np.abs(offset[close])
+                    density[close] = np.exp(f[0] + b * np.log(distance / start) + c * (distance - start))
+        return density
 
     def atoms(self) -> tuple[FloatArray, FloatArray]:
         """Values and probabilities of a discrete law, without values of negligible probability.

@@ -21,6 +21,7 @@ from .quadrature import (
     LogCF,
     affine,
     atoms,
+    breaks,
     expm1,
     log1p,
     numerical,
@@ -32,7 +33,14 @@ from .quadrature import (
     tanh_sinh,
 )
 
-__all__ = ["CLOSED_FORMS", "CONTOURS", "Characteristic", "characteristic", "standard_cumulants"]
+__all__ = [
+    "CLOSED_FORMS",
+    "CONTOURS",
+    "Characteristic",
+    "characteristic",
+    "standard_breaks",
+    "standard_cumulants",
+]
 
 INF = np.inf
 HALF_PI = np.pi / 2
@@ -472,6 +480,38 @@ def characteristic(name: str, shapes: tuple[float, ...], frozen_standard: Any) -
             _cache.pop(next(iter(_cache)))
         _cache[key] = _choose(name, shapes, frozen_standard)
     return _cache[key]
+
+
+_breaks: dict[tuple[str, tuple[float, ...]], FloatArray] = {}
+
+
+def standard_breaks(name: str, shapes: tuple[float, ...], frozen_standard: Any) -> FloatArray:
+    """Points where the density of a standard law (loc 0, scale 1) is not smooth, looked for once.
+
+    Parameters
+    ----------
+    name : str
+        Name of the family in ``scipy.stats``.
+    shapes : tuple of float
+        Shape parameters.
+    frozen_standard : frozen scipy.stats law
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> from scipy import stats
+    >>> standard_breaks("arcsine", (), stats.arcsine()).tolist()
+    [0.0, 1.0]
+    """
+    key = (name, shapes)
+    if key not in _breaks:
+        while len(_breaks) >= _CACHED:
+            _breaks.pop(next(iter(_breaks)))
+        _breaks[key] = breaks(frozen_standard)
+    return _breaks[key]
 
 
 def _choose(name: str, shapes: tuple[float, ...], frozen: Any) -> Characteristic:

@@ -136,7 +136,7 @@ class Family:
             raise ValueError(msg)
         table = {**dict.fromkeys(names, DEFAULT_BOUNDS), **BOUNDS.get(self.dist.name, {}), **given}
         pairs = [_checked_pair(name, table[name]) for name in names]
-        self.bounds = given
+        self.bounds = {name: (float(low), float(high)) for name, (low, high) in given.items()}
         # Shapes in the order of scipy.stats: a fixed value, or None where it is free.
         self._fixed = [low if low == high else None for low, high in pairs]
         free = [(name, pair) for name, pair in zip(names, pairs, strict=True) if pair[0] != pair[1]]
@@ -147,6 +147,16 @@ class Family:
         self.shape_bounds: FloatArray = np.where(
             self._log[:, None], np.log(np.where(self._log[:, None], ends, 1.0)), ends
         )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Family) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        return self.dist, self.loc, tuple(sorted(self.bounds.items()))
 
     def __repr__(self) -> str:
         loc = "" if self.loc is None else f", loc={self.loc!r}"

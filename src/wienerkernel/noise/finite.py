@@ -188,6 +188,12 @@ class Mixture(Noise):
     def sf(self, x: ArrayLike) -> FloatArray:
         return self._sum("sf", x)
 
+    def pdf_near(self, point: float, offset: FloatArray) -> FloatArray:
+        return np.asarray(sum(p * c.pdf_near(point, offset) for p, c in self._pairs()))
+
+    def breaks(self) -> FloatArray:
+        return np.unique(np.concatenate([component.breaks() for component in self.components]))
+
     def rvs(self, size: int | tuple[int, ...] = 1, random_state: RandomState = None) -> FloatArray:
         generator = as_generator(random_state)
         choice = generator.choice(len(self.components), size=size, p=self.weights)

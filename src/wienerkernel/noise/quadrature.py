@@ -7,6 +7,7 @@ summed over its atoms.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -394,7 +395,8 @@ class Contour:
         v = np.linspace(left, right, 1000)
         angle = opening * np.linspace(0.0, 0.999, 100)
         height = self.log_xf(v + 1j * angle[:, None]).real
-        growth = np.log(np.sum(np.exp(height - height.max()), axis=1))
+        highest = height.max(axis=1)
+        growth = highest + np.log(np.sum(np.exp(height - highest[:, None]), axis=1))
         growth -= growth[0]
         return (
             opening if growth[-1] < 4.5 else float(angle[np.argmax(growth > 4.5)]),
@@ -724,7 +726,8 @@ def _panels(frozen: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
     vander = np.polynomial.legendre.legvander(x, POINTS - 1)
     to_series = vander * w[:, None] * (np.arange(POINTS) + 0.5)
     q = 10.0 ** -np.array([1.0, 2.0, 4.0, 8.0, 12.0, 16.0, 24.0, 32.0, 40.0])
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # quantiles so far out that some laws cannot tell them
         edges = np.concatenate(
             [frozen.ppf(q), frozen.ppf([0.25, 0.5, 0.75]), frozen.isf(q), frozen.support()]
         )
@@ -758,3 +761,83 @@ def _panels(frozen: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
         left, right = np.concatenate([left, cut]), np.concatenate([cut, right])
     lefts, rights, all_series = (np.concatenate(parts) for parts in zip(*done, strict=True))
     return lefts, rights, all_series
+
+
+SHARP = 1e-3
+"""Panels that are narrower, beside the quartiles and beside their distance from the support's ends, mark a break,"""
+JUMP = 1e-6
+"""and so do neighbours whose density or slope differ by this part of the density."""
+MAX_STEPS = 4
+
+
+def breaks(frozen: Any) -> FloatArray:
+    """Points where a density is not smooth: the finite ends of its support, and where panels crowd or do not match.
+
+    Parameters
+    ----------
+    frozen : frozen scipy.stats law
+        Anything with ``pdf``, ``cdf``, ``sf``, ``ppf``, ``isf`` and ``support``.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Increasing.
+
+    Examples
+    --------
+    >>> from scipy import stats
+    >>> breaks(stats.laplace()).tolist(), breaks(stats.triang(0.25)).round(12).tolist()
+    ([0.0], [0.0, 0.25, 1.0])
+    """
+    left, right, series = _panels(frozen)
+    order = np.argsort(left)
+    left, right, series = left[order], right[order], series[order]
+    lower, upper = (float(end) for end in frozen.support())
+    width = right - left
+    quartiles = float(frozen.ppf(0.75) - frozen.ppf(0.25))
+    room = np.minimum(np.minimum(left - lower, upper - right), quartiles)
+    narrow = (width < SHARP * room) & (width > 0)
+    sharp = np.flatnonzero(narrow)
+    inner = []
+    for cluster in np.split(sharp, np.flatnonzero(np.diff(sharp) > 1) + 1) if len(sharp) else []:
+        narrowest = cluster[np.argmin(width[cluster])]
+        if width[narrowest] > 1e-10 * quartiles:
+            inner.append(_locate(frozen, float(left[cluster[0]]), float(right[cluster[-1]])))
+        else:
+            inner.append(float(left[narrowest] if narrow[narrowest - 1] else right[narrowest]))
+    k = np.arange(POINTS)
+    ends = [series @ sign**k for sign in (1.0, -1.0)]
+    slopes = [series @ (sign ** (k + 1) * k * (k + 1)) / width for sign in (1.0, -1.0)]
+    size = JUMP * np.abs(series).max(axis=1)
+    off = np.abs(ends[0][:-1] - ends[1][1:]) > np.maximum(size[:-1], size[1:])
+    reach = np.minimum(width[:-1], width[1:])
+    off |= np.abs(slopes[0][:-1] - slopes[1][1:]) * reach > np.maximum(size[:-1], size[1:])
+    # panels of no mass match no better than they must
+    sure = ~narrow & (room > SHARP * quartiles) & (size * width > 1e-8 * JUMP)
+    off &= sure[:-1] & sure[1:]
+    # a density that is noisy itself has steps all over, which mean nothing
+    inner += right[:-1][off].tolist() if off.sum() <= MAX_STEPS else []
+    return np.unique([end for end in (lower, *inner, upper) if np.isfinite(end)])
+
+
+def _locate(frozen: Any, left: float, right: float) -> float:
+    """The point between left and right where the densities that continue from either side take over."""
+    reach = 8 * (right - left)
+    nodes = np.cos((np.arange(8) + 0.5) * np.pi / 8)
+    with np.errstate(all="ignore"):
+        sides = [
+            np.polynomial.Chebyshev.fit(x, frozen.pdf(x), 7, domain=[x.min(), x.max()])
+            for x in (left - reach * (1 + nodes) / 2, right + reach * (1 + nodes) / 2)
+        ]
+    low, high = left, right
+    rising = sides[0](low) < sides[1](low)
+    crosses = rising != (sides[0](high) < sides[1](high))
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        before, after = sides[0](middle), sides[1](middle)
+        if crosses:  # a kink: both continuations meet
+            stays = (before < after) == rising
+        else:  # a jump: the density follows the one or the other
+            stays = abs(frozen.pdf(middle) - before) < abs(frozen.pdf(middle) - after)
+        low, high = (middle, high) if stays else (low, middle)
+    return 0.5 * (low + high)

@@ -91,15 +91,18 @@ class ScipyNoise(Noise):
         return characteristic.characteristic(self.name, self.shapes, self._standard)
 
     @cached_property
-    def _cumulants(self) -> FloatArray:
+    def _known_cumulants(self) -> FloatArray | None:
         standard = characteristic.standard_cumulants(self.name, self.shapes, MAX_ORDER)
-        if standard is not None:
-            kappa = np.asarray(standard, dtype=float) * self.scale ** np.arange(1, MAX_ORDER + 1)
-            kappa[0] += self.loc
-            return np.asarray(kappa)
-        mean = float(self.frozen.mean())
-        central = [self._central_moment(mean, r) for r in range(2, MAX_ORDER + 1)]
-        return cumulants_from_moments(mean, central)
+        if standard is None:
+            return None
+        kappa = np.asarray(standard, dtype=float) * self.scale ** np.arange(1, MAX_ORDER + 1)
+        kappa[0] += self.loc
+        return np.asarray(kappa)
+
+    @cached_property
+    def _central_moments(self) -> list[float]:
+        """Of order 2, 3, ..., as far as they have been asked for: each is an integral."""
+        return []
 
     def _central_moment(self, mean: float, order: int) -> float:
         """E (M - mean)^order, NaN where it does not exist."""
@@ -130,7 +133,11 @@ class ScipyNoise(Noise):
         if order > MAX_ORDER:
             msg = f"order must be at most {MAX_ORDER}, got {order}"
             raise ValueError(msg)
-        return self._cumulants[:order].copy()
+        if self._known_cumulants is not None:
+            return self._known_cumulants[:order].copy()
+        mean, central = float(self.frozen.mean()), self._central_moments
+        central.extend(self._central_moment(mean, r) for r in range(len(central) + 2, order + 1))
+        return cumulants_from_moments(mean, central[: order - 1])
 
     @cached_property
     def _mean_and_variance(self) -> tuple[float, float]:
@@ -191,6 +198,12 @@ class ScipyNoise(Noise):
 
     def rvs(self, size: int | tuple[int, ...] = 1, random_state: RandomState = None) -> FloatArray:
         return np.asarray(self.frozen.rvs(size=size, random_state=random_state))
+
+    def breaks(self) -> FloatArray:
+        if self.discrete:
+            return super().breaks()
+        standard = characteristic.standard_breaks(self.name, self.shapes, self._standard)
+        return self.loc + self.scale * standard
 
     def support(self) -> tuple[float, float]:
         lower, upper = self.frozen.support()

@@ -8,15 +8,16 @@ strip of exponential moments must not depend on the shape, or the interpolation 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from .._typing import ComplexArray, FloatArray
 from ..noise import Noise
+from ..noise.family import Family
 from .standard_law import StandardLaw
 
-__all__ = ["Blend", "ShapeGrid"]
+__all__ = ["Blend", "ShapeGrid", "shape_grid"]
 
 SPACING = 0.1
 POINTS = 6
@@ -53,11 +54,8 @@ class Blend(StandardLaw):
 
     def logcf(self, t: ComplexArray) -> ComplexArray:
         """Log characteristic function at t, whose last axis runs along a path from where it is real."""
-        result = np.zeros(t.shape, dtype=complex)
-        for law, weight in zip(self.laws, self.weights, strict=True):
-            value = law.logcf(t)
-            result += weight * (value.real + 1j * np.unwrap(value.imag, axis=-1))
-        return result
+        parts = zip(self.weights, self.laws, strict=True)
+        return np.asarray(sum(weight * law.continuous_logcf(t) for weight, law in parts))
 
     def samples(self, theta: float, first: int, last: int) -> ComplexArray:
         """L(+-r e^{-i theta}) at log r = k STEP / 2, k = first to last; the laws keep theirs."""
@@ -114,6 +112,34 @@ class ShapeGrid:
         if index not in self._laws:
             self._laws[index] = StandardLaw(self._law(self._low + index * self._step))
         return self._laws[index]
+
+
+@lru_cache(maxsize=8)
+def shape_grid(family: Family) -> ShapeGrid | None:
+    """The grid of a family, kept for the next fit.
+
+    Parameters
+    ----------
+    family : Family
+
+    Returns
+    -------
+    ShapeGrid or None
+        None unless there is one shape, a logarithm, and no singularity that moves with it.
+
+    Examples
+    --------
+    >>> from wienerkernel import Family
+    >>> shape_grid(Family("norm")) is None
+    True
+    """
+    bounds = family.shape_bounds
+    if len(bounds) != 1 or family.linear_shapes:
+        return None
+    middle = StandardLaw(family.law(1.0, bounds.mean(axis=1)))
+    if middle.sector == 0 or any(np.isfinite(end) and end != 0 for end in middle.strip):
+        return None
+    return ShapeGrid(lambda shape: family.law(1.0, [shape]), float(bounds[0, 0]), float(bounds[0, 1]))
 
 
 def _lagrange(x: float) -> tuple[FloatArray, FloatArray]:

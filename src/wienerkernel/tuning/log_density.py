@@ -22,7 +22,8 @@ __all__ = ["LogDensity"]
 
 THETA = 0.28
 """Angle of the ray: well below pi/4, from where on the normal part grows."""
-RAY_STEPS = (0.055, 0.0275)
+RAY_STEPS = ((0.055, False), (0.0275, True))
+"""Steps, and whether weights are summed term by term where a table is not enough: seldom does it matter."""
 TAIL = 28.0
 """Terms below e^-28 = 7e-13 are left out."""
 CANCELLATION = 1e-5
@@ -161,12 +162,12 @@ class LogDensity:
         poor = []
         for sign in (1.0, -1.0):
             some = index[side == sign]
-            for step in RAY_STEPS:
-                some = self._on_ray(some, sign, theta, step)
+            for step, careful in RAY_STEPS:
+                some = self._on_ray(some, sign, theta, step, careful)
             poor.append(some)
         return np.concatenate(poor)
 
-    def _on_ray(self, index: IntArray, sign: float, theta: float, step: float) -> IntArray:
+    def _on_ray(self, index: IntArray, sign: float, theta: float, step: float, careful: bool) -> IntArray:
         if not len(index):
             return index
         row, of_point = np.unique(self.row[index], return_inverse=True)
@@ -179,7 +180,7 @@ class LogDensity:
         u = np.arange(-3.3, max(decay, 1.0) - start + step, step)
         r = np.exp(u - np.exp(-u) + start)
         weight = np.exp(-1j * theta) * step * r * (1 + np.exp(-u)) / np.pi
-        total = RaySum(rows.weights, rows.counts, r, theta, self.law)
+        total = RaySum(rows.weights, rows.counts, r, theta, self.law, careful)
         return self._integrate(
             _Batch(index, row, of_point, factor, rows, total.t[None], weight[None], total, ALTERNATION)
         )
@@ -293,6 +294,8 @@ class LogDensity:
         last = size[:, -3:].max(axis=1) * np.abs(t[:, -1]) / np.abs(weight[:, -1])
         good = (density > self._cancellation * total) & (last < 1e-9 * density)
         good &= np.abs(alternate) < batch.alternation * density
+        doubtful = np.abs(t) > batch.sum.reliable[of_point, None]
+        good &= np.max(size, axis=1, where=doubtful, initial=0.0) < 1e-11 * density
         good &= np.isnan(self.value[index])
         scale = np.abs(batch.factor[of_point])
         self.value[index[good]] = np.log((density * scale)[good]) + height[good]

@@ -13,8 +13,9 @@ from typing import TypeAlias
 import numpy as np
 
 from .._typing import FloatArray
+from ..noise.family import Family
 from ..smoother import Smoother
-from .blend import Blend, ShapeGrid
+from .blend import Blend, ShapeGrid, shape_grid
 from .data import Data, Parameters
 from .likelihood import weighted_residual
 from .log_density import LogDensity
@@ -57,13 +58,7 @@ class LeaveOneOutScore:
     def _grid(self) -> ShapeGrid | None:
         """Laws on a grid, where there is one shape, a logarithm, and no singularity that moves with it."""
         model = self.parameters.noise
-        bounds = model.shape_bounds
-        if len(bounds) != 1 or model.linear_shapes:
-            return None
-        middle = StandardLaw(model.law(1.0, bounds.mean(axis=1)))
-        if middle.sector == 0 or any(np.isfinite(end) and end != 0 for end in middle.strip):
-            return None
-        return ShapeGrid(lambda shape: model.law(1.0, [shape]), float(bounds[0, 0]), float(bounds[0, 1]))
+        return shape_grid(model) if isinstance(model, Family) else None
 
     def _law_and_slopes(self, shapes: FloatArray) -> _LawAndSlopes:
         """The standardised law and its derivatives by the shapes, kept while the shapes stay the same."""

@@ -24,7 +24,12 @@ CHUNK = 2**20
 
 
 class WeightSum(Protocol):
-    """E(t) for rows of weights at fixed nodes, as a function of the law."""
+    """E(t) for rows of weights at fixed nodes, as a function of the law.
+
+    ``reliable``, (rows,), is the |t| up to which E is accurate.
+    """
+
+    reliable: FloatArray
 
     def value(self, law: StandardLaw) -> ComplexArray:
         """E, (rows, K)."""
@@ -91,6 +96,7 @@ class DirectSum:
         far = np.abs(weights) * np.abs(t).max(axis=1, initial=0.0)[:, None] < law.radius
         self._far = FarField(np.where(far, weights, 0.0), counts, t)
         self._row, self._column = np.nonzero(~far)
+        self.reliable = np.full(len(weights), np.inf)
 
     def _chunks(self) -> list[tuple[IntArray, IntArray]]:
         step = max(1, CHUNK // max(1, self.t.shape[1]))
@@ -124,11 +130,19 @@ class RaySum:
     r : ndarray of shape (K,)
     theta : float
     law : StandardLaw
-        The law whose smoothness decides which weights are summed term by term.
+        The law whose smoothness decides which weights are small, and which do not interpolate.
+    careful : bool
+        Whether weights that do not interpolate at all nodes are summed term by term.
     """
 
     def __init__(
-        self, weights: FloatArray, counts: FloatArray, r: FloatArray, theta: float, law: StandardLaw
+        self,
+        weights: FloatArray,
+        counts: FloatArray,
+        r: FloatArray,
+        theta: float,
+        law: StandardLaw,
+        careful: bool = True,
     ) -> None:
         self.weights, self.counts, self.r, self.theta = weights, counts, r, theta
         self.t = r * np.exp(-1j * theta)
@@ -138,6 +152,11 @@ class RaySum:
         ray.cover(np.log(NEGLIGIBLE), np.log(np.max(magnitude, initial=1.0)))
         far = magnitude < np.exp(ray.series_until)
         rough = (magnitude > np.exp(ray.smooth_until)) & ~far
+        self.reliable = np.full(len(weights), np.inf)
+        if not careful:
+            largest = np.abs(np.where(rough, weights, 0.0)).max(axis=1, initial=0.0)
+            np.divide(np.exp(ray.smooth_until), largest, out=self.reliable, where=largest > 0)
+            rough[:] = False
         smooth = ~(far | rough)
         self._far = FarField(np.where(far, weights, 0.0), counts, self.t)
         self._rough = np.nonzero(rough)

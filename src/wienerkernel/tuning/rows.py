@@ -70,7 +70,9 @@ def saddle_point(law: StandardLaw, rows: Rows, x: FloatArray) -> tuple[FloatArra
         step = 1e-5 * room
         t = (step - 1j * c)[:, None]
         with np.errstate(all="ignore"):
-            exponent = DirectSum(weights, rows.counts, t, law).value(law) - 0.5 * rows.normal_var[:, None] * t**2
+            exponent = (
+                DirectSum(weights, rows.counts, t, law).value(law) - 0.5 * rows.normal_var[:, None] * t**2
+            )
             return np.asarray(exponent[:, 0].imag / step)
 
     low, high = np.full(len(x), -6.0), np.full(len(x), 26.0)  # log rho

@@ -74,6 +74,15 @@ class StandardLaw:
         with np.errstate(all="ignore"):
             return np.asarray(self.noise.logcf(t / self.std) - 1j * (self.mean / self.std) * t)
 
+    def continuous_logcf(self, t: ComplexArray) -> ComplexArray:
+        """Log characteristic function at t, whose last axis runs along a path from where it is real.
+
+        Where the law begins at an edge, the phase turns with it; without that turn it moves slowly.
+        """
+        turn = 1j * self.edge * t
+        value = self.logcf(t) - turn
+        return np.asarray(value.real + 1j * np.unwrap(value.imag, axis=-1) + turn)
+
     @cached_property
     def window(self) -> tuple[float, float]:
         """Interval that holds all of the law but 1e-13."""
@@ -118,8 +127,7 @@ class StandardLaw:
             t = r * np.exp(-1j * theta)
             values = np.stack([-0.5 * t * t] * 2)
             far = r > NEGLIGIBLE
-            values[:, far] = self.logcf(t[far]), self.logcf(-t[far])
-            values.imag = np.unwrap(values.imag, axis=1)
+            values[:, far] = [self.continuous_logcf(sign * t[far]) for sign in (1.0, -1.0)]
             self._samples[theta] = start, values
         return values[:, first - start : last - start + 1]
 
@@ -194,7 +202,7 @@ class RayTable:
             guess = sum(weights[p] * value[:, position + p] for p in range(POINTS))
             error = np.abs(np.expm1(guess - there)) / np.maximum(1.0, np.abs(there))
             # What the function has lost to cancellation, no table can bring back.
-            tolerance = 1e-9 + 1e-15 * np.exp(-there.real)
+            tolerance = 1e-9 + 1e-13 * np.exp(-there.real)
         # Zeros of the characteristic function spoil interpolation.
         rough = ~np.all(error < tolerance, axis=0)
         self.smooth_until = float(probe[np.argmax(rough)]) - STEP if rough.any() else np.inf
@@ -227,11 +235,12 @@ class RayTable:
         first, weights = stencil(shift - self.start)
         values = self.values[int(slopes)].T  # grid, sign
         parts = np.stack([values.real, values.imag])
-        windows = np.ascontiguousarray(np.lib.stride_tricks.sliding_window_view(parts, POINTS, axis=1))
-        result = np.empty((2, len(shift), cells, 2))
+        windows = np.lib.stride_tricks.sliding_window_view(parts, POINTS, axis=1)
+        flat = np.ascontiguousarray(windows).reshape(2, -1, POINTS)  # part, grid and sign, stencil
+        result = np.empty((2, len(shift), 2 * cells))
         for k, low in enumerate(first):  # a node shifts the whole row of cells
-            result[:, k] = windows[:, low : low + cells] @ weights[:, k]
-        return result.reshape(2, len(shift), 2 * cells)
+            np.matmul(flat[:, 2 * low : 2 * (low + cells)], weights[:, k], out=result[:, k])
+        return result
 
 
 def slope_of(law: StandardLaw, argument: ComplexArray) -> ComplexArray:

@@ -1,0 +1,83 @@
+"""Sphinx: what the pages are built from. Nothing here, and nothing in the pages, needs the network."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy: the examples are small
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent / "src")]
+
+import wienerkernel
+
+project = "wienerkernel"
+author = "The wienerkernel developers"
+copyright = author
+version = release = wienerkernel.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+    "docstrings",
+    "mathml",
+    "offline",
+]
+html_math_renderer = "mathml"
+exclude_patterns = ["_build", "figures"]
+templates_path = ["_templates"]
+nitpicky = True
+default_role = "literal"
+
+autosummary_generate = True
+toc_object_entries_show_parents = "hide"
+autodoc_typehints = "none"  # the numpydoc sections say more
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+numpydoc_xref_param_type = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"plot_",
+    "abort_on_example_error": True,
+    "plot_gallery": "True",
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "show_memory": False,
+    "show_signature": False,
+    "min_reported_time": 3600,
+    "write_computation_times": False,
+    "backreferences_dir": None,
+    "remove_config_comments": True,
+    "doc_module": ("wienerkernel",),
+    "thumbnail_size": (400, 280),
+    "image_scrapers": ("matplotlib",),
+    "reset_modules": ("matplotlib",),
+}
+warnings.filterwarnings("ignore", message=".*FigureCanvasAgg is non-interactive.*")
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"wienerkernel {version}"
+html_static_path = ["_static"]
+html_css_files = ["custom.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_sidebars = {"index": [], "getting_started": []}
+html_theme_options = {
+    "logo": {"text": "wienerkernel"},
+    "navbar_align": "left",
+    "navbar_end": ["theme-switcher"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "secondary_sidebar_items": {"*": ["page-toc"], "api/**": ["page-toc"], "auto_examples/**": []},
+    "show_prev_next": True,
+    "navigation_with_keys": False,
+    "header_links_before_dropdown": 8,
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}

@@ -1,0 +1,99 @@
+"""
+The paper's two figures
+=======================
+
+The numerical section of Faulwasser and Molodchyk, *Wiener Chaos in Kernel Regression*: a scalar system, few samples,
+first normal and then Gamma noise. `wienerkernel paper` writes the same figures, in more detail, as files.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from wienerkernel import RBF, TubeDisplay, WienerKernelRegressor
+
+# %%
+# The system, eq. (15) of the paper, and its kernel. The hyperparameters are given, so nothing is tuned.
+
+
+def truth(x):
+    """Right-hand side without the noise."""
+    return 0.01 * x**3 - 0.2 * x**2 + 0.2 * x
+
+
+def fit(n_places, n_repeats, noise):
+    """Fit samples at evenly spaced places, each repeated."""
+    model = WienerKernelRegressor(4.21**2 * RBF(3.59), noise=noise, tuning=None)
+    x = np.repeat(np.linspace(-5, 5, n_places), n_repeats)
+    draws = LAWS[noise](np.random.default_rng([0, n_places, n_repeats]), len(x))
+    return model.fit(x[:, None], truth(x) + draws), x, truth(x) + draws
+
+
+LAWS = {
+    "norm(0, 1)": lambda generator, n: generator.normal(0, 1, n),
+    "gamma(0.25, scale=2)": lambda generator, n: generator.gamma(0.25, 2, n),
+}
+grid = np.linspace(-6, 6, 241)
+
+# %%
+# Normal noise
+# ------------
+#
+# From left to right the samples are taken at more places, from top to bottom more often at each place. Green is the
+# part of the uncertainty that comes from the noise in the data (:math:`\sigma_\mathrm{WK}`, eq. (14)), dark grey all
+# that is not known about f (:math:`\sigma_\mathrm{GP}`, eq. (2b)), light grey a new observation (eq. (3)).
+
+figure, axes = plt.subplots(3, 3, figsize=(9, 7.5), sharex=True, sharey=True, layout="constrained")
+print("variances at x = 1.25")
+print(" N_x N_sam   noise V   model P2")
+for row, n_repeats in zip(axes, (1, 5, 25), strict=True):
+    for ax, n_places in zip(row, (2, 3, 5), strict=True):
+        model, x, y = fit(n_places, n_repeats, "norm(0, 1)")
+        TubeDisplay.from_estimator(model, grid, ax=ax)
+        ax.plot(grid, truth(grid), color="#1f4fd8", label="true function")
+        ax.plot(x, y, "kx", ms=4, label="data")
+        ax.set_title(f"$N_x = {n_places}$, $N_{{sam}} = {n_repeats}$", fontsize=10)
+        ax.margins(x=0)
+        parts = model.uncertainty([[1.25]])
+        print(f"{n_places:4d} {n_repeats:5d} {parts.noise[0]:9.4f} {parts.model[0]:10.4f}")
+handles, labels = axes[0, 0].get_legend_handles_labels()
+figure.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False, fontsize=8)
+plt.show()
+
+# %%
+# Down a column the green tube shrinks and the dark grey one stops at the model part: more samples at the same places do
+# not tell what happens between them. Along a row the model part goes. The light grey tube never gets narrower than
+# the noise.
+#
+# Gamma noise
+# -----------
+#
+# With skewed noise the estimate is skewed, the other way round: a large positive error of a sample pulls the estimate
+# up, so f is more likely to be far below the estimate than far above. The density is computed, not fitted to draws.
+
+model, x, y = fit(5, 1, "gamma(0.25, scale=2)")
+estimate = model.predict_distribution([[0.0]])
+mean, std = float(estimate.mean()[0]), float(estimate.std()[0])
+print(f"mean {mean:.4f}   std {std:.4f}   skewness {float(estimate.skewness()[0]):.3f}")
+print("5 %, 50 % and 95 % quantile:", estimate.ppf(np.array([[0.05], [0.5], [0.95]])).ravel().round(3))
+
+heights = np.linspace(mean - 4, mean + 3, 600)
+draws = estimate.rvs(5000, random_state=0)[:, 0]
+figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
+functions = model.predict_distribution(grid[:, None]).rvs(300, random_state=1)
+left.plot(grid, functions.T, color="#f7a8c4", lw=0.4, alpha=0.5)
+left.plot(grid, truth(grid), color="#1f4fd8", label="true function")
+left.plot(grid, model.predict(grid[:, None]), color="#d62728", label="mean")
+left.plot(x, y, "kx", label="data")
+left.plot([], [], color="#f7a8c4", label="draws of the estimate")
+left.set(xlabel="$x$", ylim=(-14, 5))
+left.margins(x=0)
+left.legend(frameon=False, fontsize=8, loc="lower right")
+right.hist(draws, bins=80, range=(heights[0], heights[-1]), density=True, color="#f7a8c4", label="5000 draws")
+right.plot(heights, estimate.pdf(heights[:, None])[:, 0], color="#d62728", label="exact density")
+gaussian = np.exp(-0.5 * ((heights - mean) / std) ** 2) / (std * np.sqrt(2 * np.pi))
+right.plot(heights, gaussian, color="#3fae49", label="Gaussian, same variance")
+right.axvline(truth(0.0), color="#1f4fd8", lw=1, label="true value")
+right.set(xlabel="estimate at $x = 0$", ylabel="density")
+right.margins(x=0)
+right.legend(frameon=False, fontsize=8, loc="upper left")
+plt.show()

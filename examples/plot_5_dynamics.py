@@ -1,0 +1,134 @@
+"""
+Learning a dynamic system
+=========================
+
+A ball in a double well, with friction: from almost every state it ends in one of two places. Its one-step map is
+learned from noisy transitions and then simulated over many steps, with the uncertainty carried along.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy.integrate import solve_ivp
+
+from wienerkernel import RBF, WienerKernelRegressor
+
+# %%
+# The system
+# ----------
+#
+# The position :math:`p` obeys :math:`\ddot p = p - p^3 - 0.3 \dot p`. Of 150 random states, position and velocity, the
+# state 0.25 time units later is measured with noise that is never negative, as friction in a sensor makes it. Its law is
+# known from a calibration of the sensor; its mean is not zero.
+
+
+def flow(states):
+    """The states one step later, for states of shape (n, 2)."""
+
+    def slope(_, s):
+        p, v = s.reshape(2, -1)
+        return np.concatenate([v, p - p**3 - 0.3 * v])
+
+    end = solve_ivp(slope, (0, 0.25), states.T.ravel(), rtol=1e-8, atol=1e-8).y[:, -1]
+    return end.reshape(2, -1).T
+
+
+generator = np.random.default_rng(3)
+X = generator.uniform([-1.8, -1.5], [1.8, 1.5], (150, 2))
+Y = flow(X) + generator.gamma(0.5, 0.08, (150, 2))
+
+# %%
+# The model
+# ---------
+#
+# Two outputs, one length scale for each input; the kernel is tuned, the noise is given. The model learns the step, the
+# difference to the state, and not the state itself.
+
+model = WienerKernelRegressor(RBF([1.0, 1.0]) * 1.0, noise="gamma(0.5, scale=0.08)").fit(X, Y - X)
+print({name: round(value, 3) for name, value in model.tuned_.parameters.items()})
+test = generator.uniform([-1.8, -1.5], [1.8, 1.5], (1000, 2))
+error = model.predict(test) + test - flow(test)
+parts = model.uncertainty(test)
+print(f"rms error of one step {np.sqrt(np.mean(error**2)):.4f}")
+print(f"predicted             {np.sqrt(parts.epistemic.mean()):.4f}")
+print(f"noise of a measurement {model.noise_.std():.4f}, its mean {model.noise_.mean():.4f}")
+
+# %%
+# Where the uncertainty of one step comes from. Where the data are, what remains is noise in them. Outside both parts
+# grow: the place is unknown, and an extrapolation also amplifies the noise.
+
+p, v = np.meshgrid(np.linspace(-2.2, 2.2, 90), np.linspace(-1.9, 1.9, 90))
+parts = model.uncertainty(np.column_stack([p.ravel(), v.ravel()]))
+figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True, layout="constrained")
+for ax, part, title in (
+    (axes[0], parts.noise, "noise in the data"),
+    (axes[1], parts.model, "places not looked at"),
+):
+    image = ax.pcolormesh(
+        p, v, np.sqrt(part).reshape(p.shape), vmin=0, vmax=0.06, cmap="viridis", rasterized=True
+    )
+    ax.plot(*X.T, "w.", ms=2)
+    ax.set(title=title, xlabel="position")
+axes[0].set_ylabel("velocity")
+figure.colorbar(image, ax=axes, label="standard deviation of a step")
+plt.show()
+
+# %%
+# Many steps
+# ----------
+#
+# One draw of the noise is one function: the estimate from data with other noise. So a simulation that is consistent
+# over all steps follows *one* drawn function from start to end. Here 200 functions are drawn, as the outputs of one
+# model: the measurements less freshly drawn noise. Each particle has a function of its own. The model part is added at
+# every step, as independent normal numbers; it is small where the data are, and this is an approximation.
+#
+# `predictor()` answers in microseconds, without checks, as a simulation asks for it.
+
+n = 200
+draws = model.noise_.rvs((150, 2, n), random_state=generator) - model.noise_.mean()
+functions = WienerKernelRegressor(model.kernel_, noise=model.noise_, tuning=None)
+functions.fit(X, ((Y - X)[:, :, None] - draws).reshape(150, 2 * n))
+step = functions.predictor()
+nominal = model.predictor()
+
+
+def simulate(start, n_steps=60):
+    """States of all particles, of the mean alone, and the true ones."""
+    particles, mean, true = [np.tile(start, (n, 1))], [np.array(start)], [np.array([start])]
+    own = np.arange(n)
+    for _ in range(n_steps):
+        f, _, part = step(particles[-1])  # (n, 2 n): all functions at all particles
+        move = f.reshape(n, 2, n)[own, :, own]
+        noise = np.sqrt(part)[:, None] * generator.standard_normal((n, 2))
+        particles.append(particles[-1] + move + noise)
+        mean.append(mean[-1] + nominal(mean[-1])[0])
+        true.append(flow(true[-1]))
+    return np.array(particles), np.array(mean), np.array(true)[:, 0]
+
+
+# sphinx_gallery_thumbnail_number = 2
+figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True, layout="constrained")
+time = 0.25 * np.arange(61)
+for ax, start in zip(axes, ((0.5, 0.4), (-1.5, 0.85)), strict=True):
+    particles, mean, true = simulate(start)
+    positions = particles[:, :, 0]
+    ax.plot(time, positions, color="#f7a8c4", lw=0.4, alpha=0.4)
+    for low, high, colour in ((0.05, 0.95, "#d9d9d9"), (0.25, 0.75, "#8c8c8c")):
+        tube = np.quantile(positions, [low, high], axis=1)
+        ax.fill_between(
+            time, *tube, color=colour, alpha=0.5, lw=0, label=f"{100 * (high - low):.0f} % of particles"
+        )
+    ax.plot(time, mean[:, 0], color="#d62728", label="mean model")
+    ax.plot(time, true[:, 0], color="#1f4fd8", ls="--", label="true system")
+    ax.set(title=f"start {start}", xlabel="time", ylim=(-2, 2))
+    ax.margins(x=0)
+    right = np.mean(positions[-1] > 0)
+    print(
+        f"start {start}: {100 * right:.0f} % of the particles end in the right well, the true system at {true[-1, 0]:.2f}"
+    )
+axes[0].set_ylabel("position")
+axes[0].legend(frameon=False, fontsize=8, loc="lower right")
+plt.show()
+
+# %%
+# From the first start the tube stays narrow. The second one passes near the edge between the two wells: the particles
+# part, and no interval around a mean would tell.

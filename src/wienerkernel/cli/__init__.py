@@ -1,0 +1,36 @@
+"""The command line: the whole job from a table of measurements to predictions and a report. Needs the extra ``cli``.
+
+Results go to standard output, everything said along the way to standard error. A mistake of the user's is one line on
+standard error and exit code 1; a command that is called wrongly has exit code 2.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+__all__ = ["main"]
+
+try:
+    from .app import app
+except ImportError as _error:  # pragma: no cover
+    if (_error.name or "").partition(".")[0] not in ("typer", "rich", "click"):
+        raise
+    sys.exit("wienerkernel: the command line needs more packages: pip install 'wienerkernel[cli]'")
+
+
+def main() -> None:
+    """Run the command line; a mistake of the user's ends in one line, not in a traceback."""
+    try:
+        app()
+    except BrokenPipeError:
+        # Whoever read our output has enough of it; without this, Python would complain when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except OSError as error:
+        where = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+        sys.exit(f"wienerkernel: {where}")
+    except MemoryError as error:
+        sys.exit(f"wienerkernel: there is not enough memory for so many samples: {error}")
+    except ValueError as error:
+        sys.exit(f"wienerkernel: {' '.join(str(error).split())}")

@@ -1,0 +1,50 @@
+"""The application that the commands belong to."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .demo import demo
+from .experiments import paper, safe_optimization
+from .fit import fit
+from .plan import plan
+from .predict import predict
+from .show import explore, report
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich"
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from .. import __version__
+
+        typer.echo(f"wienerkernel {__version__}")
+        raise typer.Exit
+
+
+@app.callback(epilog="To begin with: wienerkernel demo --out demo")
+def _commands(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Kernel regression under non-Gaussian noise: exact predictive laws, and the uncertainty split by its cause."""
+
+
+for _command, _example in (
+    (fit, "wienerkernel fit data.csv --target y --inputs a,b --noise gamma -o model.wk"),
+    (predict, "wienerkernel predict model.wk new.csv --interval 0.95 -o predictions.csv"),
+    (report, "wienerkernel report model.wk -o report.html"),
+    (plan, "wienerkernel plan model.wk --at x=1.3 --std 0.1"),
+    (explore, "wienerkernel explore model.wk"),
+    (demo, "wienerkernel demo --out demo"),
+    (paper, "wienerkernel paper --out out"),
+    (safe_optimization, "wienerkernel safe-optimization --out out --runs 20"),
+):
+    app.command(_command.__name__.replace("_", "-"), epilog=f"Example: {_example}")(_command)

@@ -1,0 +1,127 @@
+"""What the commands share: where they print, warnings as notes, models with the names of their inputs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+if TYPE_CHECKING:
+    from ..regressor import WienerKernelRegressor
+
+__all__ = [
+    "Force",
+    "Model",
+    "input_names",
+    "listed",
+    "load_model",
+    "may_write",
+    "notes",
+    "progress",
+    "say",
+    "say_written",
+    "show",
+    "working",
+]
+
+RESULTS, MESSAGES = Console(soft_wrap=True), Console(stderr=True, soft_wrap=True)
+
+Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
+Model = Annotated[
+    Path,
+    typer.Argument(help="A model that [bold]wienerkernel fit[/bold] or save() wrote.", show_default=False),
+]
+
+
+def show(text: Any = "", style: str | None = None) -> None:
+    """Print a result, on standard output."""
+    RESULTS.print(text, style=style, markup=False, highlight=False)
+
+
+def say(text: str, style: str | None = None) -> None:
+    """Print a message, on standard error."""
+    MESSAGES.print(text, style=style, markup=False, highlight=False)
+
+
+def say_written(path: Path | str, what: str = "") -> None:
+    """Tell that a file was written."""
+    say(f"wrote {path}" + f"  {what}" * bool(what))
+
+
+@contextmanager
+def notes() -> Iterator[None]:
+    """Show warnings as notes in one line each, once each."""
+    told: set[str] = set()
+
+    def tell(message: Warning | str, *_: Any, **__: Any) -> None:
+        text = " ".join(str(message).split())
+        if text not in told:
+            told.add(text)
+            say(f"note: {text}", style="yellow")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        # The commands know the columns by name and hand them over as arrays.
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        warnings.filterwarnings("ignore", category=DeprecationWarning)
+        warnings.showwarning = tell
+        yield
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show that something takes its time, if someone is watching."""
+    if not MESSAGES.is_terminal:
+        yield
+        return
+    with MESSAGES.status(what):
+        yield
+
+
+def progress(*columns: Any) -> Progress:
+    """A progress bar on standard error, if someone is watching."""
+    shown = (TextColumn("{task.description:<28}"), BarColumn(), *columns, TimeElapsedColumn())
+    return Progress(*shown, console=MESSAGES, disable=not MESSAGES.is_terminal)
+
+
+def may_write(path: Path, force: bool) -> None:
+    """End with advice if a file exists and must not be replaced, or cannot be written."""
+    from ..store.files import check_writable
+
+    try:
+        check_writable(path, overwrite=force)
+    except FileExistsError:
+        raise ValueError(f"{path} exists already: choose another name, or --force to overwrite it") from None
+
+
+def listed(text: str) -> list[str]:
+    """Names that are separated by commas.
+
+    Examples
+    --------
+    >>> listed("a, b")
+    ['a', 'b']
+    """
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def load_model(path: Path) -> WienerKernelRegressor:
+    """A saved model."""
+    with working(f"loading {path}"):
+        from ..store import load
+
+        return load(path)
+
+
+def input_names(model: WienerKernelRegressor) -> Sequence[str]:
+    """Names of the inputs: those of the columns it was fitted to, or x, or x1, x2, ..."""
+    if hasattr(model, "feature_names_in_"):
+        return [str(name) for name in model.feature_names_in_]
+    n = model.n_features_in_
+    return ["x"] if n == 1 else [f"x{k}" for k in range(1, n + 1)]

@@ -1,0 +1,57 @@
+"""The command ``demo``: the whole job on a small data set, with the commands that do the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .console import Force, say, say_written
+from .fit import fit
+from .plan import plan
+from .predict import predict
+from .show import report
+
+__all__ = ["demo"]
+
+N_PLACES, N_REPEATS = 30, 2
+SHAPE, SCALE = 1.5, 0.6
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the files; made if need be.")] = Path("demo"),
+    seed: Annotated[int, typer.Option(help="Seed of the data.", min=0)] = 0,
+    force: Force = False,
+) -> None:
+    """Make a small data set with skewed noise; then fit, predict, plan and report, telling the commands for it."""
+    out.mkdir(parents=True, exist_ok=True)
+    data, new, model = out / "data.csv", out / "new.csv", out / "model.wk"
+    predictions, page = out / "predictions.csv", out / "report.html"
+    _write_data(data, new, seed, force)
+    again = " --force" if force else ""
+    say(f"\n$ wienerkernel fit {data} --target y --noise gamma -o {model}{again}", style="bold")
+    fit(data, target="y", noise="gamma", output=model, force=force)
+    say(f"\n$ wienerkernel predict {model} {new} -o {predictions}{again}", style="bold")
+    predict(model, new, output=predictions, force=force)
+    say(f"\n$ wienerkernel plan {model} --at x=4 --std 0.1", style="bold")
+    plan(model, at=["x=4"], std=0.1)
+    say(f"\n$ wienerkernel report {model} -o {page}{again}", style="bold")
+    report(model, output=page, force=force)
+
+
+def _write_data(data: Path, new: Path, seed: int, force: bool) -> None:
+    """Samples y of a smooth function of x, with Gamma noise and a gap; and a grid of x to predict at."""
+    import numpy as np
+
+    from ..paper import truth
+    from ..tables import table_writer
+
+    generator = np.random.default_rng(seed)
+    places = np.concatenate([np.linspace(-5, 1.5, N_PLACES - 6), np.linspace(3.5, 5, 6)])
+    x = np.repeat(places, N_REPEATS)
+    y = truth(x) + generator.gamma(SHAPE, SCALE, size=len(x))
+    for path, columns in ((data, {"x": x, "y": y.round(4)}), (new, {"x": np.linspace(-6, 6, 121)})):
+        with table_writer(path, overwrite=force) as writer:
+            writer.write({name: values.round(4) for name, values in columns.items()})
+        say_written(path)

@@ -1,0 +1,205 @@
+"""The command ``fit``: from a table to a saved model, with what was found in words and numbers."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .console import Force, listed, may_write, notes, say_written, show, working
+
+if TYPE_CHECKING:
+    from .._typing import FloatArray
+    from ..kernels import Kernel
+    from ..regressor import WienerKernelRegressor
+
+__all__ = ["fit"]
+
+
+class Tuning(StrEnum):
+    """How unknown parameters are found."""
+
+    likelihood = "likelihood"
+    loo = "loo"
+    none = "none"
+
+
+class Trend(StrEnum):
+    """What is estimated without penalty."""
+
+    none = "none"
+    constant = "constant"
+    linear = "linear"
+
+
+def fit(
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help="Table of samples: CSV with names in the first row, or Parquet; - is standard input.",
+            show_default=False,
+        ),
+    ],
+    target: Annotated[str, typer.Option(help="Column with the observations y.", show_default=False)],
+    inputs: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns with the inputs x, separated by commas.", show_default="all other columns"
+        ),
+    ] = None,
+    noise: Annotated[
+        str | None,
+        typer.Option(
+            help='Law of the noise: all of it, "gamma(0.25, scale=2)"; its name, "gamma", with scale and shape to be found; '
+            'or "residuals", with its shape taken from the data.',
+            show_default="normal, its variance to be found",
+        ),
+    ] = None,
+    kernel: Annotated[
+        str | None,
+        typer.Option(
+            help='Formula of the kernel: "rbf", "matern52*periodic", "2.0*rbf(length_scale=0.5) + linear". One without '
+            "numbers gets a variance in front. Names: rbf, matern12, matern32, matern52, rational_quadratic, periodic, "
+            "linear, polynomial, constant.",
+            show_default="rbf",
+        ),
+    ] = None,
+    tuning: Annotated[
+        Tuning,
+        typer.Option(
+            help="How hyperparameters and unknown parts of the noise are found: by the likelihood, by the leave-one-out "
+            "score under the exact law of the noise, or not at all."
+        ),
+    ] = Tuning.likelihood,
+    trend: Annotated[
+        Trend, typer.Option(help="Part of the function that is estimated without penalty.")
+    ] = Trend.none,
+    ridge: Annotated[
+        float | None,
+        typer.Option(help="Ridge of the regression.", show_default="the noise variance", min=0.0),
+    ] = None,
+    restarts: Annotated[int, typer.Option(help="Further searches from random starting points.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of those points.", min=0)] = 0,
+    output: Annotated[Path, typer.Option("--output", "-o", help="File for the model.")] = Path("model.wk"),
+    force: Force = False,
+) -> None:
+    """Fit a model to a table of samples, tell what was found, and save it."""
+    may_write(output, force)
+    with notes():
+        tuned = None if tuning is Tuning.none else tuning.value
+        law, formula = _checked_noise(noise), _kernel(kernel, tuned is not None)
+        names, X, y = _read(data, target, inputs)
+        with working("fitting"):
+            from ..regressor import WienerKernelRegressor
+
+            model = WienerKernelRegressor(
+                formula,
+                noise=law,
+                ridge=ridge,
+                trend=None if trend is Trend.none else trend.value,
+                tuning=tuned,
+                n_restarts=restarts,
+                random_state=seed,
+            ).fit(X, y)
+        _save(model, names, target, output, force)
+        say_written(output)
+        show(f"{len(X)} samples of {target} against {', '.join(names)}")
+        _show_findings(model, X)
+
+
+def _checked_noise(text: str | None) -> str | None:
+    """The noise as text, after it has been parsed: a mistake in it should not wait for the data."""
+    if text is not None:
+        from ..noise.family import noise_model
+
+        try:
+            noise_model(text)
+        except TypeError as error:
+            raise ValueError(f"noise {text!r}: {error}") from None
+    return text
+
+
+def _kernel(text: str | None, tuned: bool) -> Kernel | None:
+    """The kernel; one whose formula has no number in it describes a shape, and gets a variance to be tuned."""
+    if text is None:
+        return None
+    from ..kernels import Constant
+    from ..kernels.parse import parse_kernel
+
+    kernel = parse_kernel(text)
+    shape_only = tuned and not any(name.split(".")[-1] == "value" for name in kernel.names)
+    return Constant() * kernel if shape_only else kernel
+
+
+def _read(data: Path, target: str, inputs: str | None) -> tuple[list[str], FloatArray, FloatArray]:
+    """Names of the inputs, X (n, d) and y (n,)."""
+    with working(f"reading {data}"):
+        from ..tables import open_table, read_numbers
+
+        with open_table(data) as table:
+            names = [name for name in table.names if name != target] if inputs is None else listed(inputs)
+            if target in names:
+                raise ValueError(
+                    f"the target {target!r} is among the inputs as well: leave it out of --inputs"
+                )
+            if len(set(names)) < len(names):
+                raise ValueError(f"--inputs names a column twice: {inputs}")
+            if not names:
+                raise ValueError(f"{table.file}: there is no column beside {target!r} to serve as input")
+            try:
+                values = read_numbers(table, [*names, target])
+            except ValueError as error:
+                hint = "; --inputs says which columns are inputs" if inputs is None and len(names) > 1 else ""
+                raise ValueError(f"{error}{hint}") from None
+    if len(values) < 2:
+        raise ValueError(f"{data}: one sample is too few to fit a model, at least two are needed")
+    return names, values[:, :-1].copy(), values[:, -1].copy()
+
+
+def _save(model: WienerKernelRegressor, names: list[str], target: str, output: Path, force: bool) -> None:
+    import numpy as np
+
+    from ..store import save
+
+    model.feature_names_in_ = np.array(names, dtype=object)
+    model.target_names_in_ = np.array([target], dtype=object)
+    save(model, output, overwrite=force)
+
+
+def _show_findings(model: WienerKernelRegressor, X: FloatArray) -> None:
+    """Show kernel, noise, the uncertainty by cause, and how right the model is about its own errors."""
+    import numpy as np
+
+    from ..diagnostics import leave_one_out_law
+
+    noise = model.noise_
+    show("what was found", style="bold")
+    show(f"  kernel     {_rounded(repr(model.kernel_))}")
+    show(f"  noise      {_rounded(repr(noise))}")
+    mean = noise.mean() if abs(noise.mean()) > 1e-12 * noise.std() else 0.0
+    show(f"             mean {mean:.4g}, standard deviation {noise.std():.4g}")
+
+    parts = model.uncertainty(X)
+    show("uncertainty of an observation, averaged over the data", style="bold")
+    for name, variance, remedy in (
+        ("noise", parts.noise, "noise of the samples; more of them lower it"),
+        ("model", parts.model, "places not looked at; samples there lower it"),
+        ("aleatoric", parts.aleatoric, "noise of the observation; nothing lowers it"),
+    ):
+        std, share = np.sqrt(np.mean(variance)), np.mean(variance) / np.mean(parts.total)
+        show(f"  {name:<10} {std:<9.4g} {share:>4.0%}  {remedy}")
+
+    law, residual = leave_one_out_law(model.posterior_)
+    distance, log_score = np.abs(law.cdf(residual.T) - 0.5), law.logpdf(residual.T)
+    show("each sample predicted from the others", style="bold")
+    show(f"  log score  {np.mean(log_score):.4f} per sample")
+    for level in (0.5, 0.9):
+        show(f"  coverage   {np.mean(distance <= level / 2):.1%} lie in their {level:.0%} intervals")
+
+
+def _rounded(text: str) -> str:
+    """A formula with four digits of every number."""
+    return re.sub(r"\d+\.\d+(e[+-]?\d+)?", lambda number: f"{float(number[0]):.4g}", text)

@@ -1,0 +1,68 @@
+"""The Gram matrix that is to be factorised."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .. import arrays
+from .._typing import Array, FloatArray
+from .blas import one_thread
+from .tiles import as_rows, centre_of, row_blocks
+
+if TYPE_CHECKING:
+    from .base import Kernel
+
+__all__ = ["gram"]
+
+
+def gram(kernel: Kernel, X: Any, out: FloatArray | None = None) -> Array:
+    """Lower triangle of the Gram matrix K(X, X): what a Cholesky factorisation reads, and no more.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : array-like of shape (n, d)
+        Or an array of another library, such as a torch tensor on a GPU.
+    out : ndarray of shape (n, n), optional
+        C-ordered NumPy array of the dtype of X; receives the result.
+
+    Returns
+    -------
+    K : ndarray of shape (n, n)
+        C-ordered, in the library and on the device of X. The lower triangle and the diagonal hold K(X, X), the
+        diagonal exactly `Kernel.diag`. What is above the diagonal has no meaning.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wienerkernel.kernels import RBF, gram
+    >>> np.tril(gram(RBF(), [[0.0], [1.0]])).round(4).tolist()
+    [[1.0, 0.0], [0.6065, 1.0]]
+    """
+    x = as_rows("X", X)
+    n = x.shape[0]
+    if out is not None and not _fits(out, x):
+        raise ValueError(
+            f"out must be a C-ordered array of NumPy, of shape ({n}, {n}) and dtype {x.dtype}; "
+            f"got shape {tuple(out.shape)}, dtype {out.dtype}"
+        )
+    if n == 0:
+        return arrays.filled((0, 0), 0.0, x) if out is None else out
+    centre = centre_of(x)
+    blocks = [(a, kernel._prepare(x[a, :], centre)) for a in row_blocks(x)]
+    if out is None and len(blocks) == 1:
+        K = kernel._values(blocks[0][1], blocks[0][1])
+    else:
+        K = arrays.filled((n, n), 0.0, x) if out is None else out
+        with one_thread(x, len(blocks) ** 2):
+            for i, (a, P) in enumerate(blocks):
+                for b, Q in blocks[: i + 1]:
+                    K[a, b] = kernel._values(P, Q)
+    return arrays.set_diagonal(K, kernel._diagonal(x))
+
+
+def _fits(out: Array, x: Array) -> bool:
+    """Whether out can take the Gram matrix of the rows x."""
+    if not (arrays.is_numpy(out) and arrays.is_numpy(x)):
+        return False
+    return bool(out.shape == (len(x), len(x)) and out.dtype == x.dtype and out.flags.c_contiguous)

@@ -1,0 +1,302 @@
+"""Laws as tables: pieces between the points where the density is not smooth, each seen from both of its ends.
+
+On a piece [a, b] the place of x is told by tau with log((x - a) / (b - x)) = pi sinh(tau), on a half-line by the
+same formula with a constant for the infinite distance. In tau, a density with a pole, a kink or a zero at an end of
+the piece is smooth, so that polynomials on cells of tau represent it to machine precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from .._typing import FloatArray, IntArray
+from .ray import EPS
+
+__all__ = ["Pieces", "Place", "tabulate"]
+
+NODES = 16
+NO_MASS = 1e-30
+SHALLOW = 3.25
+"""Depth that reaches from 1e-17 to 1 - 1e-17 of a piece."""
+LEVELS = 6
+"""Bisections of a cell at most."""
+RESOLVED = 4e-15
+NOISE = 3e-14
+"""Mass, and part of its own mass, that the polynomial of a cell may miss."""
+ROUGH = 1e-9
+"""Relative error of a cell that is small beside the law."""
+_X = np.cos((np.arange(NODES) + 0.5) * np.pi / NODES)
+_TO_SERIES = np.polynomial.chebyshev.chebvander(_X, NODES - 1) * (2 / NODES)
+_TO_SERIES[:, 0] /= 2
+_TO_POWERS = np.array(
+    [
+        np.pad(np.polynomial.chebyshev.cheb2poly(row[: k + 1]), (0, NODES - 1 - k))
+        for k, row in enumerate(np.eye(NODES))
+    ]
+)
+
+Density = Callable[[IntArray, FloatArray, FloatArray], FloatArray]
+
+
+class Place(NamedTuple):
+    """Density, distribution function and survival function at places."""
+
+    pdf: FloatArray
+    cdf: FloatArray
+    sf: FloatArray
+
+
+class Pieces:
+    """Laws of several rows, tabulated.
+
+    Parameters
+    ----------
+    cuts : ndarray of shape (rows, S)
+        Increasing; the pieces lie between them, and beyond the outer ones where the law has a tail.
+    tail : ndarray of shape (rows,)
+        Scale of the tails.
+    lower, upper : bool
+        Whether there is a lower and an upper tail.
+    grain : ndarray of shape (rows, S)
+        What the rounding of places next to a cut is relative to.
+    depth : float
+        The table reaches from tau = -depth to depth.
+
+    Attributes
+    ----------
+    need : float
+        The depth that a quadrature over the law needs.
+    error : ndarray of shape (tables,)
+        Mass that the table misses.
+    row : ndarray of shape (rows,)
+        The table that belongs to a row.
+    """
+
+    def __init__(
+        self,
+        cuts: FloatArray,
+        tail: FloatArray,
+        lower: bool,
+        upper: bool,
+        grain: FloatArray,
+        depth: float,
+    ) -> None:
+        self.cuts, self.tail, self.lower, self.upper, self.depth = cuts, tail, lower, upper, depth
+        self.grain = grain
+        self.pieces = cuts.shape[1] - 1 + lower + upper
+        infinite = np.full((len(cuts), 1), np.inf)
+        self.ends = np.concatenate([-infinite] * lower + [cuts] + [infinite] * upper, axis=1)
+        self.need = depth
+        self.row = np.arange(len(cuts))
+        self.fine = int(2 * depth * 2**LEVELS)
+
+    def scaled(self, factor: FloatArray) -> Pieces:
+        """The law of factor times the variable of row 0, for positive factors of shape (rows,)."""
+        column = factor[:, None]
+        other = Pieces(
+            self.cuts[0] * column,
+            self.tail[0] * factor,
+            self.lower,
+            self.upper,
+            self.grain[0] * column,
+            self.depth,
+        )
+        other.__dict__.update(
+            {key: value for key, value in self.__dict__.items() if key not in other.__dict__}
+        )
+        other.row, other.need = np.zeros(len(factor), dtype=np.intp), self.need
+        return other
+
+    def store(
+        self, where: tuple[IntArray, IntArray, IntArray, IntArray], powers: FloatArray, error: FloatArray
+    ) -> None:
+        """Take cells: (row, piece, level, number) of each, and the powers of the density in the cell's variable."""
+        row, piece, level, number = where
+        width = 2.0**-level
+        start = -self.depth + number * width
+        order = np.lexsort((start, piece, row))
+        row, piece, level, number = (part[order] for part in (row, piece, level, number))
+        width, start = width[order], start[order]
+        powers = powers[order] * (0.5 * width)[:, None]
+        integral = np.concatenate([np.zeros((len(row), 1)), powers / np.arange(1, NODES + 1)], axis=1)
+        integral[:, 0] = -integral @ (-1.0) ** np.arange(NODES + 1)  # 0 at the left end
+        mass = np.maximum(integral.sum(axis=1), 0.0)
+        # cumulative masses from either side, row by row
+        count = np.bincount(row, minlength=len(self.cuts))
+        column = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
+        table = np.zeros((len(count), int(count.max()) + 1))
+        table[row, column] = mass
+        total = table.sum(axis=1)
+        below = np.cumsum(table, axis=1) - table
+        above = np.cumsum(table[:, ::-1], axis=1)[:, ::-1] - table
+        self.error = np.asarray(error + np.abs(total - 1))
+        share = total[row]
+        self._below, self._above, self._mass = (
+            part / share for part in (below[row, column], above[row, column], mass)
+        )
+        self._density = np.ascontiguousarray((powers / (0.5 * width * share)[:, None]).T)
+        self._integral = np.ascontiguousarray((integral / share[:, None]).T)
+        self._centre, self._slope = start + 0.5 * width, 2 / width
+        first = number * 2 ** (LEVELS - level)
+        length = 2 ** (LEVELS - level)
+        base = (row * self.pieces + piece) * self.fine + first
+        self._cell = np.zeros(len(count) * self.pieces * self.fine, dtype=np.intp)
+        inner = np.arange(int(length.sum())) - np.repeat(np.cumsum(length) - length, length)
+        self._cell[np.repeat(base, length) + inner] = np.repeat(np.arange(len(row)), length)
+
+    def at(
+        self,
+        row: IntArray,
+        piece: IntArray | np.intp,
+        left: FloatArray,
+        right: FloatArray,
+        tails: bool = True,
+    ) -> Place:
+        """Values at the distances ``left`` and ``right`` from the ends of a piece, all arguments broadcast.
+
+        ``tails`` says whether the distribution functions are asked for, too.
+        """
+        first, last = self.lower & (piece == 0), self.upper & (piece == self.pieces - 1)
+        with np.errstate(all="ignore"):
+            # dx/dtau = reach dlog(left/right)/dtau; the distance to an infinite end is the scale of the tail
+            reach = left * right / (left + right)
+            if np.any(first) or np.any(last):
+                reach = np.where(first, right, np.where(last, left, reach))
+                left, right = np.where(first, self.tail[row], left), np.where(last, self.tail[row], right)
+            steep = np.log(left / right)
+            steep *= 1 / np.pi
+            tau = np.arcsinh(steep)
+            stretch = np.sqrt(1 + steep * steep) * reach
+            inside = np.abs(tau) < self.depth
+            tau = np.clip(tau, -self.depth, self.depth)
+            fine = np.minimum((tau + self.depth) * 2**LEVELS, self.fine - 1).astype(np.intp)
+            fine += (self.row[row] * self.pieces + piece) * self.fine
+            cell = self._cell[fine]
+            y = (tau - self._centre[cell]) * self._slope[cell]
+            density = np.where(inside, _horner(self._density, cell, y) / (np.pi * stretch), 0.0)
+        if not tails:
+            return Place(density, density, density)
+        part = np.clip(_horner(self._integral, cell, y), 0.0, self._mass[cell])
+        return Place(density, self._below[cell] + part, self._above[cell] + (self._mass[cell] - part))
+
+    def __call__(self, row: IntArray, x: FloatArray) -> Place:
+        """Values at x, which belongs to a row; both of shape (n,)."""
+        cuts = self.cuts[row]
+        piece = (x[:, None] >= cuts).sum(axis=1) - 1 + self.lower
+        below, above = piece < 0, piece >= self.pieces
+        piece = np.clip(piece, 0, self.pieces - 1)
+        left, right = x - self.ends[row, piece], self.ends[row, piece + 1] - x
+        place = self.at(row, piece, np.maximum(left, 0.0), np.maximum(right, 0.0))
+        return Place(
+            np.where(below | above, 0.0, place.pdf),
+            np.where(below, 0.0, np.where(above, 1.0, place.cdf)),
+            np.where(below, 1.0, np.where(above, 0.0, place.sf)),
+        )
+
+    def reach(self, upper: bool) -> FloatArray:
+        """How far from the outermost cut a tail has mass, shape (rows,)."""
+        distance = np.exp(np.minimum(np.pi * np.sinh(np.linspace(0, self.depth, 200)), 600.0))
+        row, first = np.unique(self.row, return_index=True)
+        x = distance * self.tail[first, None]
+        at = self.at(np.repeat(first[:, None], 200, axis=1), np.intp(self.pieces - 1 if upper else 0), x, x)
+        gone = (at.sf if upper else at.cdf) < NO_MASS
+        gone[:, -1] = True
+        return np.asarray(distance[np.argmax(gone, axis=1)][np.searchsorted(row, self.row)] * self.tail)
+
+    def depth_for(self, mass: float) -> float:
+        """The smallest depth, in quarters, below which no end of a piece of row 0 hides more than a mass."""
+        depths = np.arange(SHALLOW, self.depth + 0.25, 0.25)
+        row, enough = np.zeros(len(depths), dtype=np.intp), SHALLOW
+        for piece, width in enumerate(np.diff(self.ends[0])):
+            size = width if np.isfinite(width) else self.tail[0]
+            near = size / (1 + np.exp(np.pi * np.sinh(depths)))
+            if size > 0 and np.isfinite(self.ends[0, piece]):
+                low = self.at(row, np.intp(piece), near, size - near).cdf
+                enough = max(enough, float(depths[np.argmax(low - low.min() <= mass)]))
+            if size > 0 and np.isfinite(self.ends[0, piece + 1]):
+                high = self.at(row, np.intp(piece), size - near, near).sf
+                enough = max(enough, float(depths[np.argmax(high - high.min() <= mass)]))
+        return enough
+
+
+def _horner(powers: FloatArray, cell: IntArray, y: FloatArray) -> FloatArray:
+    result = powers[-1][cell]
+    buffer = np.empty_like(result)
+    for row in powers[-2::-1]:
+        result *= y
+        np.take(row, cell, out=buffer, mode="clip")
+        result += buffer
+    return np.asarray(result)
+
+
+def tabulate(pieces: Pieces, density: Density) -> Pieces:
+    """Fill a table from a density, bisecting the cells until their polynomials have converged.
+
+    Parameters
+    ----------
+    pieces : Pieces
+        Without cells yet.
+    density : callable
+        (n,) rows, (n,) ends of pieces and (n,) signed distances from them -> (n,) values.
+
+    Returns
+    -------
+    Pieces
+        The same.
+    """
+    rows, n = len(pieces.cuts), int(4 * pieces.depth)
+    row, piece, number = (part.ravel() for part in np.indices((rows, pieces.pieces, n)))
+    level = np.ones(len(row), dtype=np.intp)
+    done: list[tuple[IntArray, IntArray, IntArray, IntArray, FloatArray]] = []
+    error = np.zeros(rows)
+    while len(row):
+        width = 2.0**-level
+        start = -pieces.depth + number * width
+        tau = start[:, None] + 0.5 * width[:, None] * (1 + _X)
+        values, noise = _density_in_tau(pieces, density, row, piece, tau)
+        series = values @ _TO_SERIES
+        size = np.abs(series).max(axis=1)
+        tail = np.abs(series[:, -3:]).max(axis=1)
+        fine = (tail * width <= RESOLVED) & (tail <= np.maximum(ROUGH * size, 1e-22))
+        fine |= tail <= np.maximum(NOISE * size, np.max(values * noise, axis=1))
+        fine |= level == LEVELS
+        np.add.at(error, row[fine], np.where(tail * width > 2 * RESOLVED, tail * width, 0.0)[fine])
+        done.append((row[fine], piece[fine], level[fine], number[fine], series[fine] @ _TO_POWERS))
+        row, piece, level, number = (np.repeat(part[~fine], 2) for part in (row, piece, level, number))
+        level, number = level + 1, 2 * number + np.arange(len(number)) % 2
+    parts = [np.concatenate(part) for part in zip(*done, strict=True)]
+    pieces.store((parts[0], parts[1], parts[2], parts[3]), parts[4], error)
+    return pieces
+
+
+def _density_in_tau(
+    pieces: Pieces, density: Density, row: IntArray, piece: IntArray, tau: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Density in tau, and its relative error from the rounding of x, at tau of shape (cells, k)."""
+    left, right = pieces.ends[row, piece][:, None], pieces.ends[row, piece + 1][:, None]
+    bounded = np.isfinite(left), np.isfinite(right)
+    steep = np.pi * np.sinh(tau)
+    tail = pieces.tail[row][:, None]
+    width = np.where(bounded[0] & bounded[1], right - left, 0.0)
+    with np.errstate(all="ignore"):
+        from_left = np.where(bounded[1], width / (1 + np.exp(-steep)), tail * np.exp(steep))
+        from_right = np.where(bounded[0], width / (1 + np.exp(steep)), tail * np.exp(-steep))
+        reach = np.where(
+            bounded[0], np.where(bounded[1], from_left * (from_right / width), from_left), from_right
+        )
+        slope = np.pi * np.cosh(tau) * reach
+    nearer = bounded[0] & ((steep < 0) | ~bounded[1])
+    end, offset = np.where(nearer, left, right), np.where(nearer, from_left, -from_right)
+    real = np.broadcast_to(right > left, tau.shape) & np.isfinite(offset) & np.isfinite(slope)
+    values = np.zeros(tau.shape)
+    with np.errstate(all="ignore"):
+        rows = np.broadcast_to(row[:, None], tau.shape)
+        grain = 8 * EPS * pieces.grain[rows, piece[:, None] + np.where(nearer, 0, 1) - pieces.lower]
+        noise = grain / np.abs(offset)
+        # never on the end itself, where the density may be infinite
+        offset = np.where(noise > 1, np.sign(offset) * grain, offset)
+        values[real] = density(rows[real], end[real], offset[real]) * slope[real]
+    return np.where(np.isfinite(values), values, 0.0), np.minimum(noise, 1.0)

@@ -1,0 +1,182 @@
+"""The leaves of ``model.json``: numbers, names, and arrays that are members of their own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from .. import arrays
+from .._typing import Array
+from .archive import Archive, FormatError
+
+__all__ = ["Node", "Reader", "Writer", "as_plain", "entries", "from_plain"]
+
+Node: TypeAlias = Any
+"""What JSON has: None, bool, int, float, str, list, dict."""
+
+
+def as_plain(value: Any, what: str) -> Node:
+    """A number, a text, None, or a sequence of them, as JSON has them; infinities as texts.
+
+    Parameters
+    ----------
+    value : object
+    what : str
+        Its name in the message if it is something else.
+
+    Returns
+    -------
+    Node
+
+    Examples
+    --------
+    >>> as_plain((1.0, np.inf), "bounds")
+    [1.0, 'inf']
+    """
+    if value is None or isinstance(value, str | bool):
+        return value
+    if isinstance(value, tuple | list):
+        return [as_plain(entry, what) for entry in value]
+    number = np.asarray(value).item() if np.size(value) == 1 else value
+    if not isinstance(number, int | float) or math.isnan(number):
+        raise TypeError(f"{what} cannot be saved: expected a number, got {value!r}")
+    return number if math.isfinite(number) else "inf" if number > 0 else "-inf"
+
+
+def from_plain(node: Node) -> Any:
+    """The value that `as_plain` made a node of; sequences become tuples.
+
+    Parameters
+    ----------
+    node : Node
+
+    Returns
+    -------
+    None, bool, int, float, str or tuple
+
+    Examples
+    --------
+    >>> from_plain([1.0, "inf"])
+    (1.0, inf)
+    """
+    if isinstance(node, list):
+        return tuple(from_plain(entry) for entry in node)
+    if isinstance(node, dict):
+        raise FormatError(f"expected a number, a text or a list, got the entries {sorted(node)[:8]}")
+    if isinstance(node, float) and not math.isfinite(node):
+        raise FormatError("a number is out of range")
+    return {"inf": math.inf, "-inf": -math.inf}.get(node, node) if isinstance(node, str) else node
+
+
+def entries(node: Node, *names: str) -> tuple[Any, ...]:
+    """The entries of a JSON object that must have these and no others.
+
+    Parameters
+    ----------
+    node : Node
+    *names : str
+
+    Returns
+    -------
+    tuple
+        In the order of the names.
+
+    Examples
+    --------
+    >>> entries({"b": 2, "a": 1}, "a", "b")
+    (1, 2)
+    """
+    if not isinstance(node, dict) or set(node) != set(names):
+        got = sorted(node)[:12] if isinstance(node, dict) else type(node).__name__
+        raise FormatError(f"model.json: expected the entries {list(names)}, got {got}")
+    return tuple(node[name] for name in names)
+
+
+class Writer:
+    """Collects the arrays of a model while its tree of nodes is made.
+
+    Attributes
+    ----------
+    arrays : dict of str to ndarray
+
+    Examples
+    --------
+    >>> writer = Writer()
+    >>> writer.array("x", np.zeros(2))
+    {'array': 'x'}
+    """
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, Array] = {}
+
+    def array(self, name: str, values: Array) -> Node:
+        """Keep an array of finite numbers under a name; the node that stands for it."""
+        numbers = arrays.as_numpy(values)
+        if not np.all(np.isfinite(numbers)):
+            raise ValueError(
+                f"the model cannot be saved: {name} has entries that are not finite, so its predictions are not either"
+            )
+        numbers = numbers.astype(np.float64 if numbers.dtype.kind == "f" else np.int64, copy=False)
+        # Sums depend on the order of memory in their last bits, so the order is part of the model.
+        transposed = (
+            numbers.ndim == 2 and 0 < numbers.strides[0] < numbers.strides[1] and 1 not in numbers.shape
+        )
+        self.arrays[name] = numbers.T if transposed else numbers
+        return {"array": name, "transposed": True} if transposed else {"array": name}
+
+
+class Reader:
+    """Turns nodes back into arrays, checking kind, shape and values.
+
+    Parameters
+    ----------
+    archive : Archive
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> reader = Reader(SimpleNamespace(array={"x": np.zeros(2)}.pop))
+    >>> reader.array({"array": "x"}, shape=(3,))
+    Traceback (most recent call last):
+    wienerkernel.store.archive.FormatError: x has shape (2,), expected (3)
+    """
+
+    def __init__(self, archive: Archive) -> None:
+        self.archive = archive
+
+    def array(self, node: Node, shape: Sequence[int | None] | None, kind: str = "f") -> Array:
+        """The array that a node stands for.
+
+        Parameters
+        ----------
+        node : Node
+        shape : sequence of int or None, or None
+            None where any extent is fine, or any shape.
+        kind : {"f", "i"}, default="f"
+
+        Returns
+        -------
+        ndarray
+        """
+        transposed = isinstance(node, dict) and "transposed" in node
+        name, *_ = entries(node, "array", "transposed") if transposed else entries(node, "array")
+        if not isinstance(name, str):
+            raise FormatError(f"model.json: {name!r} is not the name of an array")
+        values = self.archive.array(name)
+        values = values.T if transposed else values
+        if shape is not None and not _fits(values.shape, shape):
+            expected = ", ".join("any" if extent is None else str(extent) for extent in shape)
+            raise FormatError(f"{name} has shape {values.shape}, expected ({expected})")
+        if values.dtype.kind != kind:
+            raise FormatError(f"{name} holds numbers of the wrong kind, {values.dtype}")
+        if not np.all(np.isfinite(values)):
+            raise FormatError(f"{name} has entries that are not finite")
+        return values
+
+
+def _fits(actual: tuple[int, ...], expected: Sequence[int | None]) -> bool:
+    pairs = zip(actual, expected, strict=False)
+    return len(actual) == len(expected) and all(there in (None, here) for here, there in pairs)

@@ -1,0 +1,125 @@
+"""Tables in files, chunk by chunk: CSV by the standard library, Parquet where ``pyarrow`` is installed.
+
+A cell that should be a number and is not is an error that names file, row and column. Rows of a CSV file are counted
+as a spreadsheet counts them, the names of the columns being row 1; rows of a Parquet file from 1.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from .._typing import FloatArray
+from ..store.files import written_whole
+from .base import Chunk, Table, TableWriter
+from .csv_file import CsvTable, CsvWriter
+from .parquet_file import ParquetTable, ParquetWriter
+
+__all__ = ["Chunk", "Table", "TableWriter", "open_table", "read_numbers", "table_writer"]
+
+PARQUET = (".parquet", ".pq")
+
+
+@contextmanager
+def open_table(path: str | os.PathLike[str]) -> Iterator[Table]:
+    r"""Open a table for reading.
+
+    Parameters
+    ----------
+    path : path-like
+        ``.parquet`` and ``.pq`` are Parquet, anything else is CSV with the names of the columns in the first row,
+        separated by commas, semicolons or tabs. ``-`` is standard input.
+
+    Yields
+    ------
+    Table
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "a.csv"
+    ...     _ = file.write_text("x,y,note\n1,2.5,a\n3,4,b\n")
+    ...     with open_table(file) as table:
+    ...         [chunk.numbers(["y"]).tolist() for chunk in table.chunks()]
+    [[[2.5], [4.0]]]
+    """
+    name = os.fspath(path)
+    if name == "-":
+        yield CsvTable("standard input", sys.stdin)
+    elif Path(name).suffix.lower() in PARQUET:
+        with Path(name).open("rb") as file:
+            yield ParquetTable(name, file)
+    else:
+        with Path(name).open("rb") as file:
+            text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+            yield CsvTable(name, text, os.fstat(file.fileno()).st_size)
+
+
+def read_numbers(table: Table, names: Sequence[str]) -> FloatArray:
+    r"""All rows of some columns.
+
+    Parameters
+    ----------
+    table : Table
+    names : sequence of str
+
+    Returns
+    -------
+    ndarray of shape (n, k)
+
+    Examples
+    --------
+    >>> read_numbers(CsvTable("a.csv", io.StringIO("x;y\n1;2\n3;4\n")), ["y", "x"]).tolist()
+    [[2.0, 1.0], [4.0, 3.0]]
+    """
+    parts = [chunk.numbers(names) for chunk in table.chunks()]
+    if not parts:
+        raise ValueError(f"{table.file}: there are no rows below the names of the columns")
+    return np.concatenate(parts)
+
+
+@contextmanager
+def table_writer(path: str | os.PathLike[str], *, overwrite: bool = True) -> Iterator[TableWriter]:
+    """Open a table for writing; a file appears whole or not at all.
+
+    Parameters
+    ----------
+    path : path-like
+        ``.parquet`` and ``.pq`` are Parquet, anything else is CSV; ``-`` is standard output.
+    overwrite : bool, default=True
+        Whether a file of that name may be replaced.
+
+    Yields
+    ------
+    TableWriter
+
+    Examples
+    --------
+    >>> with table_writer("-") as writer:
+    ...     writer.write({"x": [1.0, 2.0], "note": ["a", "b, c"]})
+    x,note
+    1.0,a
+    2.0,"b, c"
+    """
+    name = os.fspath(path)
+    if name == "-":
+        yield CsvWriter(sys.stdout)
+        sys.stdout.flush()
+        return
+    with written_whole(name, overwrite=overwrite) as file:
+        if Path(name).suffix.lower() in PARQUET:
+            with closing(ParquetWriter(file)) as writer:
+                yield writer
+        else:
+            text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+            try:
+                yield CsvWriter(text)
+            finally:
+                text.detach()

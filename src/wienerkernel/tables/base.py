@@ -1,0 +1,126 @@
+"""What tables have in common: names, chunks of rows, cells as numbers, and messages with the place of a mistake."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._typing import FloatArray
+
+__all__ = ["CHUNK", "Chunk", "Table", "TableWriter", "different"]
+
+CHUNK = 2048
+"""Rows of a chunk, unless told otherwise."""
+
+
+class Chunk(ABC):
+    """Some rows of a table.
+
+    Parameters
+    ----------
+    file : str
+        Name of the file, for messages.
+    columns : mapping of str to sequence
+        The cells as the file has them, by name of the column.
+    """
+
+    def __init__(self, file: str, columns: Mapping[str, Any]) -> None:
+        self.file = file
+        self.columns = columns
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), ()))
+
+    def numbers(self, names: Sequence[str]) -> FloatArray:
+        """Some columns as finite numbers, (n, k).
+
+        Parameters
+        ----------
+        names : sequence of str
+
+        Returns
+        -------
+        ndarray of shape (n, k)
+        """
+        for name in names:
+            if name not in self.columns:
+                known = ", ".join(self.columns)
+                raise ValueError(f"{self.file}: there is no column {name!r}; the columns are {known}")
+        numbers = np.empty((len(self), len(names)))
+        for k, name in enumerate(names):
+            numbers[:, k] = self._column(name)
+            bad = np.flatnonzero(~np.isfinite(numbers[:, k]))
+            if bad.size:
+                raise self._error(
+                    int(bad[0]), name, f"{self.columns[name][int(bad[0])]} is not a finite number"
+                )
+        return numbers
+
+    @abstractmethod
+    def _column(self, name: str) -> FloatArray:
+        """One column as numbers."""
+
+    @abstractmethod
+    def _row(self, index: int) -> int:
+        """Number of a row, as a person counts."""
+
+    def _error(self, index: int, name: str, what: str) -> ValueError:
+        return ValueError(f"{self.file}, row {self._row(index)}, column {name!r}: {what}")
+
+
+class Table(ABC):
+    """A file of columns with names.
+
+    Attributes
+    ----------
+    file : str
+        Its name, for messages.
+    names : list of str
+    """
+
+    file: str
+    names: list[str]
+
+    @abstractmethod
+    def chunks(self, size: int = CHUNK) -> Iterator[Chunk]:
+        """The rows, at most ``size`` at a time."""
+
+    @property
+    @abstractmethod
+    def fraction(self) -> float | None:
+        """How much has been read, from 0 to 1; None if that is not known."""
+
+
+class TableWriter(ABC):
+    """A table that is being written, chunk by chunk."""
+
+    @abstractmethod
+    def write(self, columns: Mapping[str, Any]) -> None:
+        """Append rows, given by columns: the same ones each time."""
+
+
+def different(file: str, names: list[str]) -> list[str]:
+    """Names of columns, if no two are the same.
+
+    Parameters
+    ----------
+    file : str
+        For the message.
+    names : list of str
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> different("a.csv", ["x", "x"])
+    Traceback (most recent call last):
+    ValueError: a.csv: two columns have the name 'x'
+    """
+    if twice := [name for k, name in enumerate(names) if name in names[:k]]:
+        raise ValueError(f"{file}: two columns have the name {twice[0]!r}")
+    return names

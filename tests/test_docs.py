@@ -1,0 +1,80 @@
+"""The documentation: every public name has its place in the reference, and an example."""
+
+import doctest
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import wienerkernel
+from wienerkernel import datasets
+
+DOCS = Path(__file__).parent.parent / "docs"
+PAGES = sorted(DOCS.glob("*.rst"))
+SCRIPTS = sorted((DOCS.parent / "examples").glob("plot_*.py"))
+PUBLIC = {
+    **{name: getattr(wienerkernel, name) for name in wienerkernel.__all__},
+    **{f"datasets.{name}": getattr(datasets, name) for name in datasets.__all__},
+}
+
+
+def reference():
+    """Names that the autosummary tables of docs/api.rst list."""
+    return re.findall(r"^   ([A-Za-z_][\w.]*)$", (DOCS / "api.rst").read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_is_in_the_reference_once(name):
+    assert reference().count(name) == 1
+
+
+def test_the_reference_lists_nothing_that_is_not_there():
+    for name in reference():
+        module, _, attribute = name.rpartition(".")
+        home = __import__(f"wienerkernel.{module}", fromlist=[attribute]) if module else wienerkernel
+        assert hasattr(home, attribute), name
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_docstring_has_an_example_that_runs(name):
+    doc = inspect.getdoc(PUBLIC[name])
+    examples = re.search(r"^Examples\n-{8}\n(.*)", doc, re.MULTILINE | re.DOTALL)
+    assert examples is not None
+    assert ">>> " in examples[1]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_pages_do_not_load_anything_from_the_network(page):
+    for directive in re.findall(
+        r"^\s*\.\. (?:image|figure|raw|literalinclude)::\s*(\S+)", page.read_text(), re.MULTILINE
+    ):
+        assert "://" not in directive
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
+def test_examples_compile_and_say_what_they_show(script):
+    code = compile(script.read_text(), str(script), "exec")
+    title, line = (code.co_consts[0] or "").strip().splitlines()[:2]
+    assert set(line) == {"="}
+    assert len(line) == len(title)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_the_pages_print_is_what_the_code_prints(page):
+    options = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    failed, _ = doctest.testfile(str(page), module_relative=False, optionflags=options)
+    assert failed == 0
+
+
+def test_every_command_and_option_is_described():
+    typer = pytest.importorskip("typer")
+    from wienerkernel.cli.app import app
+
+    page = (DOCS / "command_line.rst").read_text()
+    for name, command in typer.main.get_command(app).commands.items():
+        assert f"wienerkernel {name}" in page
+        options = {
+            option for parameter in command.params for option in parameter.opts if option.startswith("--")
+        }
+        assert {option for option in options - {"--help"} if option not in page} == set(), name
