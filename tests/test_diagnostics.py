@@ -141,7 +141,7 @@ def test_the_law_of_a_residual_has_the_variance_of_leave_one_out():
     law, residual = leave_one_out_law(model.posterior_)
     np.testing.assert_allclose(law.var(), model.loo().total, rtol=1e-9)
     np.testing.assert_allclose(law.mean(), 0.0, atol=1e-12)
-    np.testing.assert_allclose(residual[:, 0], model.loo().residual, rtol=1e-9)
+    np.testing.assert_allclose(residual, model.loo().residual, rtol=1e-9)
 
 
 def test_comparison_ranks_by_log_score_with_paired_errors():

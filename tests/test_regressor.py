@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import wienerkernel
 from wienerkernel import (
     RBF,
     Exponential,
@@ -26,7 +27,9 @@ from wienerkernel import (
 )
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # data without noise, and the like
+@pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning"
+)  # data without noise, and the like
 @parametrize_with_checks([WienerKernelRegressor(), WienerKernelRegressor(trend="constant")])
 def test_scikit_learn_estimator_checks(estimator, check):
     check(estimator)
@@ -361,7 +364,7 @@ def test_bad_questions_are_refused(data):
     model = WienerKernelRegressor(tuning=None).fit(X, y)
     with pytest.raises(ValueError, match="of must be one of"):
         model.predict_distribution(Z, of="future")
-    with pytest.raises(ValueError, match="return_std and return_cov"):
+    with pytest.raises(ValueError, match="at most one of return_std"):
         model.predict(Z, return_std=True, return_cov=True)
     with pytest.raises(ValueError, match="levels between 0 and 1"):
         model.predict_quantiles(Z, [1.2])
@@ -436,3 +439,89 @@ def test_bounds_and_plans_are_views_of_the_model(data):
     )
     assert repeated.predict(Z[:1], return_std=True)[1][0] == pytest.approx(needed.after[0], rel=1e-8)
     assert model.next_sample(Z, n_samples=3).points.shape == (3, 2)
+
+
+class TestPrecision:
+    def test_single_precision_stays_single_and_is_close(self, data):
+        X, y, Z = data
+        options = {"kernel": 2.0 * RBF(1.3), "noise": "norm(0, 0.5)", "tuning": None}
+        double = WienerKernelRegressor(**options).fit(X, y)
+        single = WienerKernelRegressor(**options, dtype="float32").fit(X, y)
+        assert single.posterior_.smoother.factor.dtype == np.float32
+        assert single.predict(Z).dtype == np.float32
+        np.testing.assert_allclose(single.predict(Z), double.predict(Z), atol=2e-5)
+        np.testing.assert_allclose(
+            single.uncertainty(Z).epistemic, double.uncertainty(Z).epistemic, atol=2e-5
+        )
+        np.testing.assert_allclose(
+            single.predict_quantiles(Z[:3], [0.1, 0.9]),
+            double.predict_quantiles(Z[:3], [0.1, 0.9]),
+            atol=1e-4,
+        )
+
+    def test_single_precision_loses_all_digits_of_a_tiny_ridge(self):
+        X = np.linspace(0, 1, 40)[:, None]
+        options = {"kernel": RBF(1.0), "ridge": 1e-8, "tuning": None}
+        WienerKernelRegressor(**options).fit(X, X[:, 0])
+        with pytest.raises(NotPositiveDefiniteError):
+            WienerKernelRegressor(**options, dtype="float32").fit(X, X[:, 0])
+
+    def test_a_saved_model_keeps_its_precision(self, data, tmp_path):
+        X, y, Z = data
+        model = WienerKernelRegressor(2.0 * RBF(1.3), noise="norm(0, 0.5)", tuning=None, dtype="float32").fit(
+            X, y
+        )
+        model.save(tmp_path / "model.wk")
+        loaded = wienerkernel.load(tmp_path / "model.wk")
+        assert loaded.dtype == "float32"
+        np.testing.assert_array_equal(loaded.predict(Z), model.predict(Z))
+        np.testing.assert_array_equal(loaded.uncertainty(Z).model, model.uncertainty(Z).model)
+
+    def test_another_precision_is_refused(self, data):
+        with pytest.raises(ValueError, match="dtype must be one of"):
+            WienerKernelRegressor(dtype="float16").fit(*data[:2])
+
+
+def test_mean_and_uncertainty_come_together(data):
+    X, y, Z = data
+    model = WienerKernelRegressor(2.0 * RBF(1.3), noise="gamma(2)", tuning=None).fit(X, y)
+    mean, parts = model.predict(Z, return_uncertainty=True)
+    np.testing.assert_allclose(mean, model.predict(Z), rtol=1e-12)
+    np.testing.assert_allclose(parts.noise, model.uncertainty(Z).noise, rtol=1e-12)
+    with pytest.raises(ValueError, match="at most one"):
+        model.predict(Z, return_std=True, return_uncertainty=True)
+
+
+class TestTuning:
+    def test_defaults_learn_length_scale_and_noise(self):
+        rng = np.random.default_rng(0)
+        X = np.sort(rng.uniform(-4, 4, 80))[:, None]
+        model = WienerKernelRegressor().fit(X, np.sin(X[:, 0]) + 0.1 * rng.normal(size=80))
+        assert model.noise_.std() == pytest.approx(0.1, rel=0.3)
+        assert model.ridge_ == pytest.approx(model.noise_.var())
+        np.testing.assert_allclose(model.predict([[0.5]]), np.sin(0.5), atol=0.1)
+        assert model.tuned_.method == "likelihood"
+        assert set(model.tuned_.parameters) == {"kernel.k1.value", "kernel.k2.length_scale", "noise.std"}
+
+    def test_a_family_is_fitted_and_an_unknown_one_needs_tuning(self):
+        rng = np.random.default_rng(1)
+        X = np.linspace(-4, 4, 60)[:, None]
+        y = np.sin(X[:, 0]) + rng.exponential(0.5, 60) - 0.5
+        model = WienerKernelRegressor(noise="expon", tuning="loo").fit(X, y)
+        assert model.noise_.mean() == pytest.approx(0.0, abs=1e-12)
+        assert model.noise_.std() == pytest.approx(0.5, rel=0.4)
+        with pytest.raises(ValueError, match="leaves parameters open"):
+            WienerKernelRegressor(noise="expon", tuning=None).fit(X, y)
+
+    def test_tuning_does_not_depend_on_the_array_library(self):
+        torch = pytest.importorskip("torch")
+        rng = np.random.default_rng(0)
+        X = rng.uniform(-3, 3, (40, 2))
+        y = np.sin(X[:, 0]) + 0.3 * rng.normal(size=40)
+        for tuning in ("likelihood", "loo"):
+            ours = WienerKernelRegressor(noise="laplace", tuning=tuning).fit(X, y)
+            theirs = WienerKernelRegressor(noise="laplace", tuning=tuning).fit(
+                torch.asarray(X), torch.asarray(y)
+            )
+            np.testing.assert_allclose(theirs.kernel_.theta, ours.kernel_.theta, rtol=1e-3, atol=1e-3)
+            assert isinstance(theirs.predict(torch.asarray(X)), torch.Tensor)

@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from .prediction import Uncertainty as Uncertainty
     from .regressor import WienerKernelRegressor as WienerKernelRegressor
     from .ridge_path import RidgePath as RidgePath
+    from .store import FormatError as FormatError
+    from .store import load as load
     from .tuning import Tuned as Tuned
 
 __version__ = "0.1.0"
@@ -87,6 +89,7 @@ _HOME = {
     "prediction": ["LeaveOneOut", "PredictionGradient", "Uncertainty"],
     "ridge_path": ["RidgePath"],
     "regressor": ["WienerKernelRegressor"],
+    "store": ["FormatError", "load"],
     "tuning": ["Tuned"],
 }
 _ROOM = {name: room for room, names in _HOME.items() for name in names}

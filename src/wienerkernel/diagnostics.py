@@ -8,14 +8,15 @@ and minimises the other.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._typing import FloatArray
+from ._typing import FloatArray, IntArray
 from .law import LinearCombination
 from .noise import Noise
 from .prediction import Posterior
@@ -29,6 +30,7 @@ __all__ = ["Comparison", "ScoreReport", "compare", "crps", "leave_one_out_law", 
 LEVELS = np.array([1e-5, 1e-3, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98])
 """Levels between whose quantiles the CRPS is integrated."""
 NODES = 10
+ALL = slice(None)
 
 
 @dataclass(frozen=True)
@@ -41,12 +43,14 @@ class ScoreReport:
         Probability integral transform: uniform if the laws are right.
     log_score : ndarray of the same shape
         Log density of each sample; the more the better.
-    crps : ndarray of the same shape
-        Continuous ranked probability score, in the unit of y; the less the better.
     standardised : ndarray of the same shape
         Residuals over their predicted standard deviations.
     noise : Noise
         The law of the noise, to compare ``standardised`` with.
+    law : distribution
+        The laws themselves, of that shape or one that broadcasts to it.
+    values : ndarray of the same shape
+        What was observed, where the laws are those of it.
 
     Examples
     --------
@@ -60,9 +64,32 @@ class ScoreReport:
 
     pit: FloatArray
     log_score: FloatArray
-    crps: FloatArray
     standardised: FloatArray
     noise: Noise
+    law: Any = field(repr=False)
+    values: FloatArray = field(repr=False)
+
+    @classmethod
+    def of(cls, law: Any, values: FloatArray, noise: Noise) -> ScoreReport:
+        """Scores of values under their laws.
+
+        Parameters
+        ----------
+        law : distribution
+        values : ndarray
+        noise : Noise
+
+        Returns
+        -------
+        ScoreReport
+        """
+        standardised = (values - law.mean()) / law.std()
+        return cls(law.cdf(values), law.logpdf(values), standardised, noise, law, values)
+
+    @cached_property
+    def crps(self) -> FloatArray:
+        """Continuous ranked probability score of each sample, in the unit of y; the less the better."""
+        return crps(self.law, self.values)
 
     def coverage(self, confidence: float) -> float:
         """Part of the samples inside their equal-tailed intervals.
@@ -143,19 +170,24 @@ class ScoreReport:
         return "\n".join(lines)
 
 
-def leave_one_out_law(posterior: Posterior) -> tuple[LinearCombination, FloatArray]:
-    """The exact law of every leave-one-out residual, and the residuals.
+def leave_one_out_law(
+    posterior: Posterior, rows: IntArray | slice = ALL
+) -> tuple[LinearCombination, FloatArray]:
+    """The exact law of leave-one-out residuals, and the residuals.
 
     Parameters
     ----------
     posterior : Posterior
         With independent noise.
+    rows : ndarray of int or slice, default=all
+        Samples that are wanted.
 
     Returns
     -------
     law : LinearCombination
-        Of shape (n,): y_i - m0 - mu_{-i}(x_i), model part, fresh noise and the noise of the other samples.
-    residual : ndarray of shape (n, n_y)
+        Of shape (n,), or (n, 1) for several outputs: y_i - m0 - mu_{-i}(x_i), model part, fresh noise and the noise
+        of the other samples.
+    residual : ndarray of shape (n,) or (n, n_y)
 
     Examples
     --------
@@ -166,15 +198,17 @@ def leave_one_out_law(posterior: Posterior) -> tuple[LinearCombination, FloatArr
     True
     """
     laws, noise = LeaveOneOutLaws(posterior.smoother), posterior.noise
-    weights, group = laws.weights, laws.group
+    group, residual = laws.group[rows], laws.residual[rows]
+    # All outputs of a sample have one law.
+    at = group if posterior.flat else group[:, None]
     law = LinearCombination(
         noise,
-        weights[group],
+        laws.weights[at],
         counts=laws.counts,
-        loc=-noise.mean() * (weights @ laws.counts)[group],
-        normal_std=np.sqrt(laws.model)[group],
+        loc=-noise.mean() * (laws.weights @ laws.counts)[at],
+        normal_std=np.sqrt(laws.model)[at],
     )
-    return law, laws.residual
+    return law, residual[:, 0] if posterior.flat else residual
 
 
 def crps(law: Any, y: ArrayLike) -> FloatArray:
@@ -198,8 +232,14 @@ def crps(law: Any, y: ArrayLike) -> FloatArray:
     0.233694977
     """
     points = np.asarray(y, dtype=float)
-    quantiles = [law.ppf(level) for level in LEVELS] + [law.isf(level) for level in LEVELS[2::-1]]
-    table = np.stack(np.broadcast_arrays(*quantiles, points))
+    lower, upper = [law.ppf(level) for level in LEVELS], [law.isf(level) for level in LEVELS[2::-1]]
+    # A point beyond all quantiles needs a few more steps to it.
+    beyond = [
+        np.clip(points, np.minimum(end, end + step), np.maximum(end, end + step))
+        for end, inner in ((lower[0], lower[1]), (upper[-1], upper[-2]))
+        for step in ((end - inner), 4 * (end - inner))
+    ]
+    table = np.stack(np.broadcast_arrays(*lower, *upper, *beyond, points))
     edges = np.sort(table, axis=0)
     x, w = np.polynomial.legendre.leggauss(NODES)
     total = np.zeros(edges.shape[1:])
@@ -239,27 +279,13 @@ def score_report(model: Any, X: ArrayLike | None = None, y: ArrayLike | None = N
     """
     posterior: Posterior = model.posterior_
     if X is None:
-        law, residual = leave_one_out_law(posterior)
-        values = residual.T
-    else:
-        law = model.predict_distribution(X, of="observation")
-        values = np.asarray(y, dtype=float)
-        if values.shape != law.shape:
-            msg = f"y must have shape {law.shape}, one value a prediction, got {values.shape}"
-            raise ValueError(msg)
-
-    def shaped(scores: FloatArray) -> FloatArray:
-        if X is not None:
-            return scores
-        return scores[0] if posterior.flat else scores.T
-
-    return ScoreReport(
-        pit=shaped(law.cdf(values)),
-        log_score=shaped(law.logpdf(values)),
-        crps=shaped(crps(law, values)),
-        standardised=shaped((values - law.mean()) / law.std()),
-        noise=posterior.noise,
-    )
+        return ScoreReport.of(*leave_one_out_law(posterior), posterior.noise)
+    law = model.predict_distribution(X, of="observation")
+    values = np.asarray(y, dtype=float)
+    if values.shape != law.shape:
+        msg = f"y must have shape {law.shape}, one value a prediction, got {values.shape}"
+        raise ValueError(msg)
+    return ScoreReport.of(law, values, posterior.noise)
 
 
 @dataclass(frozen=True)

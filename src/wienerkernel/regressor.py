@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 __all__ = ["WienerKernelRegressor"]
 
+PRECISIONS = ("float64", "float32")
+
 
 class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Kernel ridge regression under noise of any law, with the prediction as a random variable.
@@ -68,6 +71,9 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         Further searches from random starting points.
     random_state : int, numpy Generator or RandomState, or None, default=None
         Source of those points.
+    dtype : {"float64", "float32"}, default="float64"
+        Precision of the kernel matrices. Single precision halves the memory and is for large, noisy data: it has
+        about six digits where the ridge is not small, and none where it is below 1e-6 of the kernel's variance.
 
     Attributes
     ----------
@@ -105,6 +111,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         tuning: str | None = "likelihood",
         n_restarts: int = 0,
         random_state: RandomState = None,
+        dtype: str = "float64",
     ) -> None:
         self.kernel = kernel
         self.noise = noise
@@ -113,6 +120,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         self.tuning = tuning
         self.n_restarts = n_restarts
         self.random_state = random_state
+        self.dtype = dtype
 
     def fit(self, X: ArrayLike, y: ArrayLike, noise_scale: ArrayLike | None = None) -> WienerKernelRegressor:
         """Learn what is not known of kernel and noise, and condition on the data.
@@ -151,7 +159,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
 
         ridge = None if self.ridge is None else regulariser_of(self.ridge, scale, 1.0)[1]
         self.tuned_ = tune(
-            Data(inputs, outputs.reshape(len(outputs), -1), scale, ridge, self.trend),
+            Data(arrays.as_float64(inputs), outputs.reshape(len(outputs), -1), scale, ridge, self.trend),
             None if self.kernel is None else as_kernel(self.kernel),
             self.noise,
             method=self.tuning,
@@ -193,11 +201,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         if targets.shape[1] != smoother.targets.shape[1]:
             msg = f"y has {targets.shape[1]} outputs, the model was fitted with {smoother.targets.shape[1]}"
             raise ValueError(msg)
-        samples = Samples.collapse(
-            np.concatenate([old.points[old.index], inputs]),
-            np.concatenate([old.row_regulariser, regulariser_of(self.ridge, scale, self.noise_.var())[0]]),
-            np.concatenate([old.scale, scale]),
-        )
+        samples = old.extended(inputs, regulariser_of(self.ridge, scale, self.noise_.var())[0], scale)
         grown = extended(smoother, samples, np.concatenate([smoother.targets, targets]))
         self.posterior_ = replace(self.posterior_, smoother=grown)
         return self
@@ -234,21 +238,30 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
 
     def _data(self, X: Any, y: Any, reset: bool) -> tuple[Array, FloatArray]:
         """Inputs in their own library, outputs in NumPy; both checked."""
+        if self.dtype not in PRECISIONS:
+            msg = f"dtype must be one of {', '.join(map(repr, PRECISIONS))}, got {self.dtype!r}"
+            raise ValueError(msg)
         if arrays.is_foreign(X):
             return check_foreign(self, X, reset), check_foreign_outputs(X, y)
         inputs, outputs = validate_data(
-            self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, reset=reset
+            self, X, y, dtype=self.dtype, multi_output=True, y_numeric=True, reset=reset
         )
-        return inputs, outputs
+        return inputs, np.asarray(outputs, dtype=np.float64)
 
     def _query(self, X: Any) -> Array:
         if "posterior_" not in self.__dict__:  # the check itself takes as long as a prediction
             check_is_fitted(self)
         if arrays.is_foreign(X):
             return check_foreign(self, X, reset=False)
-        return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        return np.asarray(validate_data(self, X, dtype=self.dtype, reset=False))
 
-    def predict(self, X: ArrayLike, return_std: bool = False, return_cov: bool = False) -> Any:
+    def predict(
+        self,
+        X: ArrayLike,
+        return_std: bool = False,
+        return_cov: bool = False,
+        return_uncertainty: bool = False,
+    ) -> Any:
         """Estimate f.
 
         A new observation has the mean ``predict(X) + noise_.mean()``.
@@ -260,18 +273,23 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
             Also return the standard deviation of f(x): sigma_GP when the ridge is the noise variance.
         return_cov : bool, default=False
             Also return the covariance of the function values.
+        return_uncertainty : bool, default=False
+            Also return the variances by cause, from the same evaluation of the kernel.
 
         Returns
         -------
         mean : ndarray of shape (m,) or (m, n_y)
         std : ndarray of shape (m,) or (m, n_y), with ``return_std``
         cov : ndarray of shape (m, m) or (m, m, n_y), with ``return_cov``
+        uncertainty : Uncertainty, with ``return_uncertainty``
         """
-        if return_std and return_cov:
-            msg = "at most one of return_std and return_cov can be asked for"
+        if return_std + return_cov + return_uncertainty > 1:
+            msg = "at most one of return_std, return_cov and return_uncertainty can be asked for"
             raise ValueError(msg)
         query = self._query(X)
         posterior = self.posterior_
+        if return_uncertainty:
+            return posterior.mean_and_uncertainty(query)
         if return_std:
             mean, variance = posterior.mean_and_epistemic(query)
             spread = variance**0.5
@@ -565,6 +583,18 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         """
         check_is_fitted(self)
         return self.posterior_.feature_weights()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file that :func:`wienerkernel.load` reads: numbers and names, no code.
+
+        Parameters
+        ----------
+        path : path-like
+            By custom with the suffix ``.wk``. A file of that name is replaced.
+        """
+        from .store import save
+
+        save(self, path)
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Coefficient of determination of the mean of a new observation.

@@ -111,12 +111,12 @@ def check_foreign(estimator: Any, X: Array, reset: bool) -> Array:
     Returns
     -------
     array of shape (n, d)
-        In double precision.
+        In the precision of the estimator.
 
     Examples
     --------
     >>> from types import SimpleNamespace
-    >>> check_foreign(SimpleNamespace(), np.zeros((2, 1), dtype=np.float32), reset=True).dtype
+    >>> check_foreign(SimpleNamespace(dtype="float64"), np.zeros((2, 1), dtype=np.float32), reset=True).dtype
     dtype('float64')
     """
     if X.ndim != 2 or X.shape[0] < 1 or X.shape[1] < 1:
@@ -132,7 +132,7 @@ def check_foreign(estimator: Any, X: Array, reset: bool) -> Array:
     if not bool(xp.all(xp.isfinite(X))):
         msg = "X contains NaN or infinity"
         raise ValueError(msg)
-    return arrays.as_float64(X)
+    return arrays.in_precision(X, estimator.dtype)
 
 
 def check_foreign_outputs(X: Array, y: Any) -> FloatArray:

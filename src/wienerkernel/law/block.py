@@ -21,7 +21,7 @@ TAIL = 1e-7
 """Below this probability, relative accuracy needs the saddle point,"""
 BULK = 1e-9
 """Smallest probability that is searched without it."""
-POOR = 1e-13
+POOR = 5e-13
 """and above this error it may help."""
 
 

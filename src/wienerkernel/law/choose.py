@@ -14,6 +14,7 @@ from .closed import ClosedForm, GammaSum, Normal, PointMass, SingleTerm, gamma_s
 from .contour import Contour, growth_on_ray
 from .convolution import Convolution, is_sharp
 from .fourier import TRUNCATION, Fourier, decay_point, revival, window
+from .graded import Graded
 from .lattice import Lattice
 from .ray import Inversion
 from .rows import Rows
@@ -33,6 +34,8 @@ FEW_NODES = 600
 MANY_NODES, MOST_NODES = 2**12, 2**15
 """Nodes of a Fourier series from which few terms, or some, are rather convolved."""
 FEW_TERMS, SOME_TERMS = 4, 8
+FAST = 300.0
+"""Decay that leaves few panels of a quadrature that only resolves the points that are asked for."""
 MAX_CUTS = 16
 """Singular points of half a sum, and rows, that are convolved at once."""
 MAX_ROWS = 256
@@ -147,7 +150,14 @@ def _transforms(rows: Rows) -> Iterator[Part]:
     if few.any():
         few &= _convolvable(rows)
     yield from _at(np.flatnonzero(few), rows, _convolutions)
-    yield from _at(np.flatnonzero((angle == 0) & ~few), rows, _series)
+    rest = (angle == 0) & ~few
+    heavy = rest & (nodes > MANY_NODES) & (decay < FAST) & (not _bounded(rows)) & _has_density(rows.noise)
+    for index in _groups(
+        np.where(heavy, np.ceil(2 * np.log(decay)), -1.0), np.arange(float(len(rows))) // MAX_ROWS
+    ):
+        if heavy[index[0]]:
+            yield index, Graded(rows.take(index), (low[index], high[index]), float(decay[index].max()))
+    yield from _at(np.flatnonzero(rest & ~heavy), rows, _series)
 
 
 def _at(index: IntArray, rows: Rows, invert: Callable[[Rows], Iterator[Part]]) -> Iterator[Part]:

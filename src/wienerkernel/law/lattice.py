@@ -51,7 +51,7 @@ class Lattice:
         self.between = np.full((len(rows), SIZE), np.nan)
         self.noise = np.full(len(rows), np.inf)
         for row in np.flatnonzero(wide):
-            self.between[row], self.noise[row] = self._spread(rows, row, values, mass)
+            self.between[row], self.noise[row] = self._spread(rows, int(row), values, mass)
 
     def _bracket(self, rows: Rows, values: FloatArray, mass: FloatArray, rounding: np.ufunc) -> FloatArray:
         result = np.empty((len(rows), SIZE))

@@ -281,13 +281,14 @@ def known_noise(noise: Any) -> Noise:
     1.0
     """
     model = KnownLaw(as_noise(None)) if noise is None else noise_model(noise)
-    if not isinstance(model, KnownLaw):
+    law = model.noise if isinstance(model, KnownLaw) else None
+    if law is None:
         msg = (
             f"noise={noise!r} leaves parameters open, which tuning='likelihood' or 'loo' finds; "
             "with tuning=None give a law with all of them, such as 'gamma(0.25, scale=2)'"
         )
         raise ValueError(msg)
-    return model.noise
+    return law
 
 
 def _continuous_family(law: Any) -> Any:

@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from ..diagnostics import ScoreReport, crps
-from ..law import LinearCombination
+from ..diagnostics import ScoreReport, leave_one_out_law
 from ..prediction import Posterior
-from ..tuning.loo_laws import LeaveOneOutLaws
 
 __all__ = ["score_contents", "thinned"]
 
@@ -21,7 +19,6 @@ MAX_PLACES = 8000
 """Places up to which the matrices of the leave-one-out weights fit into ordinary memory."""
 MAX_PAIRS = 250
 BAND = 0.9
-TAIL = 1e-4
 
 
 def score_contents(posterior: Posterior) -> dict[str, Any]:
@@ -96,43 +93,9 @@ def thinned(n: int, limit: int) -> IntArray:
 
 def _score(posterior: Posterior) -> ScoreReport:
     """Scores as :func:`wienerkernel.diagnostics.score_report` has them, of some of the samples."""
-    laws, noise = LeaveOneOutLaws(posterior.smoother), posterior.noise
-    rows = thinned(len(laws.group), min(MAX_SCORED, max(100, MAX_WEIGHTS // len(laws.counts))))
-    group: IntArray = laws.group[rows]
-    law = LinearCombination(
-        noise,
-        laws.weights[group],
-        counts=laws.counts,
-        loc=-noise.mean() * (laws.weights @ laws.counts)[group],
-        normal_std=np.sqrt(laws.model)[group],
-    )
-    values = laws.residual[rows].T
-    return ScoreReport(
-        pit=law.cdf(values).T,
-        log_score=law.logpdf(values).T,
-        crps=crps(_Central(law), values).T,
-        standardised=((values - law.mean()) / law.std()).T,
-        noise=noise,
-    )
-
-
-class _Central:
-    """A law whose tails of probability ``TAIL`` are flat: far tails cost most of the time, and no digit of the CRPS."""
-
-    def __init__(self, law: LinearCombination) -> None:
-        self.law, self.low, self.high = law, law.ppf(TAIL), law.isf(TAIL)
-
-    def cdf(self, y: FloatArray) -> FloatArray:
-        return self.law.cdf(np.clip(y, self.low, self.high))
-
-    def sf(self, y: FloatArray) -> FloatArray:
-        return self.law.sf(np.clip(y, self.low, self.high))
-
-    def ppf(self, q: float) -> FloatArray:
-        return self.law.ppf(q) if q > TAIL else self.low
-
-    def isf(self, q: float) -> FloatArray:
-        return self.law.isf(q) if q > TAIL else self.high
+    n = len(posterior.smoother.samples.index)
+    rows = thinned(n, min(MAX_SCORED, max(100, MAX_WEIGHTS // n)))
+    return ScoreReport.of(*leave_one_out_law(posterior, rows), posterior.noise)
 
 
 def _histogram(pit: FloatArray) -> dict[str, Any]:

@@ -36,7 +36,14 @@ NPY_HEADER = re.compile(
 
 
 class FormatError(ValueError):
-    """A file is not a saved model, or it is damaged, or a newer version wrote it."""
+    """A file is not a saved model, or it is damaged, or a newer version wrote it.
+
+    Examples
+    --------
+    >>> from wienerkernel import FormatError
+    >>> issubclass(FormatError, ValueError)
+    True
+    """
 
 
 def write_archive(file: IO[bytes], text: bytes, arrays: Mapping[str, Array]) -> None:

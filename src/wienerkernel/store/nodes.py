@@ -119,13 +119,15 @@ class Writer:
             raise ValueError(
                 f"the model cannot be saved: {name} has entries that are not finite, so its predictions are not either"
             )
+        single = numbers.dtype == np.float32
         numbers = numbers.astype(np.float64 if numbers.dtype.kind == "f" else np.int64, copy=False)
         # Sums depend on the order of memory in their last bits, so the order is part of the model.
         transposed = (
             numbers.ndim == 2 and 0 < numbers.strides[0] < numbers.strides[1] and 1 not in numbers.shape
         )
         self.arrays[name] = numbers.T if transposed else numbers
-        return {"array": name, "transposed": True} if transposed else {"array": name}
+        flags = {"transposed": transposed, "single": single}
+        return {"array": name, **{flag: True for flag, is_set in flags.items() if is_set}}
 
 
 class Reader:
@@ -161,12 +163,12 @@ class Reader:
         -------
         ndarray
         """
-        transposed = isinstance(node, dict) and "transposed" in node
-        name, *_ = entries(node, "array", "transposed") if transposed else entries(node, "array")
+        flags = [flag for flag in ("transposed", "single") if isinstance(node, dict) and flag in node]
+        name, *_ = entries(node, "array", *flags)
         if not isinstance(name, str):
             raise FormatError(f"model.json: {name!r} is not the name of an array")
         values = self.archive.array(name)
-        values = values.T if transposed else values
+        values = values.T if "transposed" in flags else values
         if shape is not None and not _fits(values.shape, shape):
             expected = ", ".join("any" if extent is None else str(extent) for extent in shape)
             raise FormatError(f"{name} has shape {values.shape}, expected ({expected})")
@@ -174,7 +176,7 @@ class Reader:
             raise FormatError(f"{name} holds numbers of the wrong kind, {values.dtype}")
         if not np.all(np.isfinite(values)):
             raise FormatError(f"{name} has entries that are not finite")
-        return values
+        return values.astype(np.float32) if "single" in flags else values
 
 
 def _fits(actual: tuple[int, ...], expected: Sequence[int | None]) -> bool:

@@ -152,7 +152,7 @@ def packed(factor: Array) -> FloatArray:
     [1.0, 2.0, 3.0]
     """
     n = len(factor)
-    triangle = np.empty(n * (n + 1) // 2)
+    triangle = np.empty(n * (n + 1) // 2, dtype=factor.dtype)
     for row, part in enumerate(_rows(triangle, n)):  # a mask of the triangle takes longer
         part[:] = factor[row, : row + 1]
     return triangle
@@ -175,7 +175,7 @@ def unpacked(triangle: FloatArray, n: int, width: int) -> FloatArray:
     >>> unpacked(np.array([1.0, 2.0, 3.0]), 2, 3).tolist()
     [[1.0, 0.0, 0.0], [2.0, 3.0, 0.0], [0.0, 0.0, 0.0]]
     """
-    memory = np.zeros((width, width))
+    memory = np.zeros((width, width), dtype=triangle.dtype)
     for row, part in enumerate(_rows(triangle, n)):
         memory[row, : row + 1] = part
     return memory
