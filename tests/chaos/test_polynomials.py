@@ -6,15 +6,8 @@ import pytest
 from scipy import special, stats
 
 from wienerkernel.chaos.discretize import discretize, standardize
-from wienerkernel.chaos.polynomials import (
-    OrthogonalBasis,
-    _affine,
-    _polynomial_rule,
-    _stieltjes,
-    exact_rule,
-    max_degree,
-    recurrence,
-)
+from wienerkernel.chaos.polynomials import OrthogonalBasis, exact_rule, max_degree, recurrence
+from wienerkernel.chaos.recurrence import affine, polynomial_rule, stieltjes
 from wienerkernel.noise import Mixture, Residuals, as_noise
 
 
@@ -85,7 +78,7 @@ def test_recurrence_equals_the_one_from_exact_moments(law):
 )
 def test_discretised_stieltjes_equals_closed_forms_at_degree_thirty(law):
     noise, loc, scale = standardize(as_noise(law))
-    alpha, beta = _affine(*_stieltjes(*_polynomial_rule(noise, 30), 30), loc, scale)
+    alpha, beta = affine(*stieltjes(*polynomial_rule(noise, 30), 30), loc, scale)
     expected = recurrence(law, 30)
     assert_same_coefficients((alpha, np.append(1.0, beta[1:30])), expected)
 

@@ -96,3 +96,23 @@ def test_lattice_bracket_holds_the_exact_law():
 def test_discrete_noise_has_no_density():
     with pytest.raises(TypeError, match="no density"):
         LinearCombination([-1.0, 1.0], [1.0, 2.0]).pdf(0.0)
+
+
+def test_sums_with_too_many_atoms_are_close_and_say_how_close():
+    rng = np.random.default_rng(0)
+    values, weights = rng.gamma(0.7, size=8), rng.uniform(0.3, 1.0, 12)
+    Y = LinearCombination(values, weights)
+    y = np.array([3.0, 4.5, 6.0, 7.5])
+    with pytest.warns(AccuracyWarning):
+        cdf, error = Y.cdf(y, return_error=True)
+
+    def half(part):
+        sums = np.zeros(1)
+        for w in part:
+            sums = np.add.outer(sums, w * values).ravel()
+        return np.sort(sums)
+
+    left, right = half(weights[:6]), half(weights[6:])
+    exact = [np.searchsorted(right, point - left, side="right").mean() / len(right) for point in y]
+    assert np.all(np.abs(cdf - exact) <= error)
+    assert error.max() < 1e-6

@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from wienerkernel.noise.characteristic import (
-    CLOSED_FORMS,
-    CONTOURS,
-    characteristic,
-    standard_cumulants,
-)
-from wienerkernel.noise.quadrature import atoms, numerical, summed
+from wienerkernel.noise.characteristic import characteristic
+from wienerkernel.noise.closed_forms import CLOSED_FORMS, CONTOURS
+from wienerkernel.noise.cumulants import standard_cumulants
+from wienerkernel.noise.panels import numerical
+from wienerkernel.noise.quadrature import atoms, summed
 
 INF = np.inf
 SIZES = (1e-8, 1e-3, 0.3, 1.0, 4.0, 11.0, 37.0, 150.0)

@@ -12,10 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from .._typing import ComplexArray, FloatArray, RandomState
 from ..noise import Noise
 from ..noise.base import cumulants_from_moments
-from ..noise.quadrature import POINTS, Characteristic, panelled
+from ..noise.panels import POINTS, panelled
+from ..noise.transform import Characteristic
 from .polynomials import OrthogonalBasis, exact_rule, max_degree
+from .roots import increasing_root, inverse
 
-__all__ = ["Affine", "PolynomialLaw"]
+__all__ = ["PolynomialLaw"]
 
 BESIDE = 0.5
 """Part of the range of p on an interval that is seen from its end."""
@@ -23,114 +25,9 @@ GRADES = 110
 """Halvings of a panel towards a turning point: what is left out has a mass of 1e-33."""
 
 
-def _increasing_root(
-    func: Callable[[FloatArray], tuple[FloatArray, FloatArray, FloatArray]],
-    lo: FloatArray,
-    hi: FloatArray,
-    active: NDArray[np.bool_],
-) -> FloatArray:
-    """Roots of an increasing function by Newton's method, kept in brackets by bisection.
-
-    ``func`` gives value, slope and the rounding error of the value, at which the iteration ends.
-    """
-    x = lo + (hi - lo) / 2
-    for step in range(200):
-        value, slope, noise = func(x)
-        hi, lo = np.where(active & (value >= 0), x, hi), np.where(active & (value <= 0), x, lo)
-        with np.errstate(all="ignore"):
-            newton = x - value / slope
-            usable = (lo <= newton) & (newton <= hi) & (step % 8 < 7)
-            target = np.where(usable, newton, lo + (hi - lo) / 2)
-            open_ = ~(np.abs(value) <= noise + 4e-16 * np.abs(x) * slope) & (hi - lo > 4e-16 * np.abs(x))
-        active = active & open_
-        x = np.where(active, target, x)
-        if not active.any():
-            break
-    return x
-
-
 @lru_cache(maxsize=64)  # here and not in the law, which is to stay picklable
 def _characteristic(law: PolynomialLaw) -> Characteristic:
     return panelled(*law.panels(), law)
-
-
-def _inverse(q: FloatArray, u: FloatArray, near: FloatArray, far: FloatArray) -> FloatArray:
-    """delta between near and far with q(delta) = u, by bisection and Newton's method; q is monotone there."""
-    slope = np.polynomial.polynomial.polyder(q)
-    up = np.polynomial.polynomial.polyval(far, q) > np.polynomial.polynomial.polyval(near, q)
-    lo, hi = np.broadcast_to(near, u.shape), np.broadcast_to(far, u.shape)
-    delta = (lo + hi) / 2
-    for step in range(60):
-        value = np.polynomial.polynomial.polyval(delta, q) - u
-        beyond = (value > 0) == up
-        lo, hi = np.where(beyond, lo, delta), np.where(beyond, delta, hi)
-        with np.errstate(all="ignore"):
-            newton = delta - value / np.polynomial.polynomial.polyval(delta, slope)
-        inside = (np.minimum(lo, hi) <= newton) & (newton <= np.maximum(lo, hi)) & (step % 6 < 5)
-        moved = np.where(inside, newton, (lo + hi) / 2)
-        settled = np.abs(moved - delta) <= 1e-15 * np.abs(delta)
-        delta = moved
-        if settled.all():
-            break
-    return delta
-
-
-class Affine(Noise):
-    """The law of offset + slope xi; with a negative slope for continuous germs only."""
-
-    def __init__(self, germ: Noise, offset: float, slope: float) -> None:
-        self.germ, self.offset, self.slope = germ, float(offset), float(slope)
-        self.up = slope > 0
-
-    def _xi(self, x: ArrayLike) -> FloatArray:
-        return (np.asarray(x, dtype=float) - self.offset) / self.slope
-
-    def _ordered(self, ends: tuple[float, float]) -> tuple[float, float]:
-        return ends if self.up else ends[::-1]
-
-    def cumulants(self, order: int = 8) -> FloatArray:
-        kappa = self.germ.cumulants(order) * self.slope ** np.arange(1, order + 1)
-        kappa[0] += self.offset
-        return kappa
-
-    def logcf(self, t: ArrayLike) -> ComplexArray:
-        t = np.asarray(t, dtype=complex)
-        return self.germ.logcf(self.slope * t) + 1j * self.offset * t
-
-    def pdf(self, x: ArrayLike) -> FloatArray:
-        return self.germ.pdf(self._xi(x)) / abs(self.slope)
-
-    def cdf(self, x: ArrayLike) -> FloatArray:
-        return (self.germ.cdf if self.up else self.germ.sf)(self._xi(x))
-
-    def sf(self, x: ArrayLike) -> FloatArray:
-        return (self.germ.sf if self.up else self.germ.cdf)(self._xi(x))
-
-    def ppf(self, q: ArrayLike) -> FloatArray:
-        return self.offset + self.slope * (self.germ.ppf if self.up else self.germ.isf)(q)
-
-    def isf(self, q: ArrayLike) -> FloatArray:
-        return self.offset + self.slope * (self.germ.isf if self.up else self.germ.ppf)(q)
-
-    def rvs(self, size: int | tuple[int, ...] = 1, random_state: RandomState = None) -> FloatArray:
-        return self.offset + self.slope * self.germ.rvs(size, random_state)
-
-    def support(self) -> tuple[float, float]:
-        lower, upper = self.germ.support()
-        return self._ordered((self.offset + self.slope * lower, self.offset + self.slope * upper))
-
-    def pdf_near(self, point: float, offset: FloatArray) -> FloatArray:
-        return self.germ.pdf_near(float(self._xi(point)), offset / self.slope) / abs(self.slope)
-
-    def breaks(self) -> FloatArray:
-        return np.sort(self.offset + self.slope * self.germ.breaks())
-
-    def strip(self) -> tuple[float, float]:
-        lower, upper = self.germ.strip()
-        return self._ordered((lower / self.slope, upper / self.slope))
-
-    def sector(self) -> float:
-        return self.germ.sector()
 
 
 class PolynomialLaw(Noise):
@@ -198,7 +95,7 @@ class PolynomialLaw(Noise):
             p, dp = self._evaluate(x)
             return sign * (p - y), sign * dp, 4e-16 * (np.abs(p - self.c[0]) + np.abs(y - self.c[0]))
 
-        x = _increasing_root(excess, *self._bracket(y, passes), passes)
+        x = increasing_root(excess, *self._bracket(y, passes), passes)
         return np.where(passes, x, np.where(above, self.right, self.left)), passes
 
     def _bracket(self, y: FloatArray, passes: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
@@ -274,7 +171,7 @@ class PolynomialLaw(Noise):
                 np.polynomial.polynomial.polyval(far, q),
             )
             middle, half = (u_near + u_far) / 2, (u_far - u_near) / 2
-            delta = _inverse(q, middle[:, None] + half[:, None] * x, near[:, None], far[:, None])
+            delta = inverse(q, middle[:, None] + half[:, None] * x, near[:, None], far[:, None])
             slope = np.polynomial.polynomial.polyval(delta, np.polynomial.polynomial.polyder(q))
             with np.errstate(all="ignore"):
                 density = np.nan_to_num(self.germ.pdf(end + delta) / np.abs(slope), posinf=0.0)
@@ -375,7 +272,7 @@ class PolynomialLaw(Noise):
                 slope = pdf / tail
                 return np.where(lower, gap, -gap), slope, 1e-15 + 1e-15 * np.abs(y - self.c[0]) * slope
 
-        y = _increasing_root(excess, lo, hi, inside)
+        y = increasing_root(excess, lo, hi, inside)
         ends = self.support()
         y = np.where(inside, y, np.where(below <= 0, ends[0], ends[1]))
         return np.where((below >= 0) & (above >= 0), y, np.nan)
@@ -406,7 +303,7 @@ class PolynomialLaw(Noise):
                     ladder = far * 2.0 ** -np.arange(1000.0, -1.0, -1.0)
                     steps = np.abs(np.polynomial.polynomial.polyval(ladder, q))
                     k_far = np.clip(np.searchsorted(steps, np.abs(offset[near])), 1, len(ladder) - 1)
-                    delta = _inverse(q, offset[near], ladder[k_far - 1], ladder[k_far])
+                    delta = inverse(q, offset[near], ladder[k_far - 1], ladder[k_far])
                     slope = np.polynomial.polynomial.polyval(delta, np.polynomial.polynomial.polyder(q))
                     with np.errstate(divide="ignore"):
                         density[near, k] = self.germ.pdf(end + delta) / np.abs(slope)

@@ -10,21 +10,17 @@ finite law by Lanczos' method, and from an adaptive discretisation of any other 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import eigvalsh_tridiagonal
 
 from .._typing import FloatArray
 from ..noise import Mixture, Noise, ScipyNoise, as_noise
-from .discretize import Functions, Rule, discretize, standardize
+from .discretize import Rule
+from .recurrence import CLASSICAL, Coefficients, coefficients, finite_atoms, golub_welsch, orthonormal
 
 __all__ = ["OrthogonalBasis", "exact_rule", "max_degree", "recurrence"]
-
-Coefficients = tuple[FloatArray, FloatArray]
 
 
 def recurrence(law: Any, n: int) -> Coefficients:
@@ -48,10 +44,10 @@ def recurrence(law: Any, n: int) -> Coefficients:
     ([2.0, 2.0, 2.0, 2.0], [1.0, 9.0, 18.0, 27.0])
     """
     noise = as_noise(law)
-    finite = _finite_atoms(noise)
+    finite = finite_atoms(noise)
     if n < 1 or n > (max_degree(noise) if finite is None else len(finite[0])):
         raise _degree_error(noise, n, n if finite is None else n - 1)
-    alpha, beta = _coefficients(noise, n)
+    alpha, beta = coefficients(noise, n)
     return alpha.copy(), beta[:n].copy()
 
 
@@ -96,7 +92,7 @@ class OrthogonalBasis:
         if size < 1 or (size > 2 and size - 1 > max_degree(self._law)):
             raise _degree_error(self._law, size, size - 1)
         self._normalized = bool(normalized)
-        self._alpha, self._beta = _coefficients(self._law, int(size) - 1)
+        self._alpha, self._beta = coefficients(self._law, int(size) - 1)
         self._norms = np.ones(size) if normalized else np.cumprod(self._beta)
         self._norms.flags.writeable = False
 
@@ -136,7 +132,7 @@ class OrthogonalBasis:
 
     def __call__(self, xi: ArrayLike) -> FloatArray:
         """Values phi_j(xi), shape (..., L)."""
-        phi = _orthonormal(np.asarray(xi, dtype=float), self.alpha, self.beta)
+        phi = orthonormal(np.asarray(xi, dtype=float), self.alpha, self.beta)
         return phi if self.normalized else phi * np.sqrt(self.norms)
 
     def resize(self, size: int) -> OrthogonalBasis:
@@ -154,7 +150,7 @@ class OrthogonalBasis:
         -------
         nodes, weights : ndarrays of shape (n,)
         """
-        return _golub_welsch(*recurrence(self.law, n))
+        return golub_welsch(*recurrence(self.law, n))
 
 
 def max_degree(law: Any) -> float:
@@ -175,7 +171,7 @@ def max_degree(law: Any) -> float:
     (2, 2, inf)
     """
     noise = as_noise(law)
-    finite = _finite_atoms(noise)
+    finite = finite_atoms(noise)
     return _moment_degree(noise) if finite is None else len(finite[0]) - 1
 
 
@@ -198,138 +194,15 @@ def exact_rule(law: Noise, degree: int) -> Rule:
     >>> round(float(weights @ nodes**4), 9)   # 4!
     24.0
     """
-    finite = _finite_atoms(law)
+    finite = finite_atoms(law)
     if finite is not None:
         return finite
     half = (degree + 1) // 2
     if half > _moment_degree(law):
         raise _degree_error(law, half, half)
-    alpha, beta = _coefficients(law, max(half, 1))
+    alpha, beta = coefficients(law, max(half, 1))
     # The last diagonal entry enters moments of order 2 half + 1 and higher only, so that it may be any number.
-    return _golub_welsch(np.append(alpha, alpha[-1]), beta)
-
-
-# ---- recurrence coefficients ----------------------------------------------------------------------------------------
-
-
-def _hermite(k: FloatArray) -> Coefficients:
-    return 0 * k, k
-
-
-def _laguerre(k: FloatArray, a: float) -> Coefficients:
-    return 2 * k + a, k * (k + a - 1)
-
-
-def _jacobi(k: FloatArray, a: float, b: float) -> Coefficients:
-    """On [0, 1] with the weight x^(a-1) (1-x)^(b-1)."""
-    s = 2 * k + a + b
-    with np.errstate(all="ignore"):
-        alpha = 0.5 + (a - b) * (a + b - 2) / (2 * s * (s - 2))
-        beta = k * (k + a - 1) * (k + b - 1) * (k + a + b - 2) / ((s - 1) * (s - 2) ** 2 * (s - 3))
-    alpha[0] = a / (a + b)
-    beta[1:2] = a * b / ((a + b) ** 2 * (a + b + 1))  # 0/0 in the formula where a + b = 1
-    return alpha, beta
-
-
-CLASSICAL: dict[str, Callable[..., tuple[Coefficients, float]]] = {
-    "norm": lambda k: (_hermite(k), 1.0),
-    "gamma": lambda k, a: (_laguerre(k, a), 1.0),
-    "erlang": lambda k, a: (_laguerre(k, a), 1.0),
-    "expon": lambda k: (_laguerre(k, 1.0), 1.0),
-    "chi2": lambda k, df: (_laguerre(k, df / 2), 2.0),
-    "uniform": lambda k: (_jacobi(k, 1.0, 1.0), 1.0),
-    "beta": lambda k, a, b: (_jacobi(k, a, b), 1.0),
-}
-"""Name in ``scipy.stats`` -> coefficients of the classical polynomials, and the scale at which they are the law's."""
-
-
-@lru_cache(maxsize=256)
-def _coefficients(law: Noise, degree: int) -> Coefficients:
-    """alpha_0..alpha_{degree-1} and beta_0..beta_degree: what the polynomials up to ``degree`` and their norms need."""
-    if degree <= 1:
-        alpha, beta = np.array([law.mean()])[:degree], np.array([1.0, law.var()])[: degree + 1]
-    elif isinstance(law, ScipyNoise) and law.name in CLASSICAL:
-        k = np.arange(degree + 1.0)
-        (alpha, beta), unit = CLASSICAL[law.name](k, *law.shapes)
-        alpha, beta = _affine(alpha[:degree], beta, law.loc, law.scale * unit)
-    elif (finite := _finite_atoms(law)) is not None:
-        alpha, beta = _lanczos(*finite, degree)
-    else:
-        standard, loc, scale = standardize(law)
-        alpha, beta = _affine(*_stieltjes(*_polynomial_rule(standard, degree), degree), loc, scale)
-    beta[0] = 1.0
-    alpha.flags.writeable = beta.flags.writeable = False
-    return alpha, beta
-
-
-def _affine(alpha: FloatArray, beta: FloatArray, loc: float, scale: float) -> Coefficients:
-    return loc + scale * alpha, scale**2 * beta
-
-
-def _stieltjes(x: FloatArray, w: FloatArray, degree: int) -> Coefficients:
-    """Every sum has its own accuracy at every node, so far nodes of tiny weight do no harm."""
-    alpha, beta = np.zeros(degree), np.ones(degree + 1)
-    w = w / w.sum()
-    before, phi = np.zeros_like(x), np.ones_like(x)
-    for k in range(degree):
-        alpha[k] = np.sum(w * phi**2 * x)
-        after = (x - alpha[k]) * phi - np.sqrt(beta[k] if k else 0.0) * before
-        beta[k + 1] = np.sum(w * after**2)
-        before, phi = phi, after / np.sqrt(beta[k + 1])
-    return alpha, beta
-
-
-def _lanczos(x: FloatArray, w: FloatArray, degree: int) -> Coefficients:
-    """With full reorthogonalisation, so that the degree may reach the number of atoms."""
-    centre = float(w @ x)
-    scale = float(np.sqrt(w @ (x - centre) ** 2))
-    z = (x - centre) / scale
-    alpha, beta = np.zeros(degree), np.ones(degree + 1)
-    q = np.zeros((degree + 1, len(z)))
-    q[0] = np.sqrt(w / w.sum())
-    for k in range(degree):
-        v = z * q[k]
-        alpha[k] = q[k] @ v
-        for _ in range(2):
-            v -= q[: k + 1].T @ (q[: k + 1] @ v)
-        beta[k + 1] = v @ v if k + 1 < len(z) else 0.0
-        q[k + 1] = v / np.sqrt(beta[k + 1]) if beta[k + 1] > 0 else 0.0
-    return _affine(alpha, beta, centre, scale)
-
-
-def _polynomial_rule(law: Noise, degree: int) -> Rule:
-    """Rule for the squares of the law's own polynomials up to ``degree`` and the products of neighbours."""
-
-    def tests(x: FloatArray, w: FloatArray) -> Functions:
-        alpha, beta = _stieltjes(x, w, degree)
-
-        def products(x: FloatArray) -> FloatArray:
-            phi = _orthonormal(x, alpha, beta)
-            return np.concatenate([phi**2, phi[..., 1:] * phi[..., :-1]], axis=-1)
-
-        return products
-
-    return discretize(law, tests)
-
-
-def _orthonormal(x: FloatArray, alpha: FloatArray, beta: FloatArray) -> FloatArray:
-    root = np.sqrt(beta)
-    phi = np.ones((*x.shape, len(beta)))
-    for k in range(len(beta) - 1):
-        step = (x - alpha[k]) * phi[..., k]
-        phi[..., k + 1] = (step - root[k] * phi[..., k - 1] if k else step) / root[k + 1]
-    return phi
-
-
-def _golub_welsch(alpha: FloatArray, beta: FloatArray) -> Rule:
-    """Nodes are eigenvalues of the Jacobi matrix; the weights 1 / sum_k phi_k^2 keep their digits in the tails."""
-    nodes = eigvalsh_tridiagonal(alpha, np.sqrt(beta[1:]))
-    with np.errstate(over="ignore"):
-        weights = 1 / np.sum(_orthonormal(nodes, alpha[:-1], beta) ** 2, axis=-1)
-    return nodes, weights
-
-
-# ---- what a law can do ----------------------------------------------------------------------------------------------
+    return golub_welsch(np.append(alpha, alpha[-1]), beta)
 
 
 def _degree_error(law: Noise, got: int, degree: int) -> ValueError:
@@ -367,10 +240,3 @@ def _tail_index(law: Noise) -> float:
         if slope[-1] < 1.1 * slope[len(slope) // 2]:  # the slope of every lighter tail keeps growing
             index = min(index, float(slope[-1]) - 1)
     return index
-
-
-def _finite_atoms(law: Noise) -> Rule | None:
-    """Atoms and probabilities of a law that has finitely many."""
-    if law.discrete and np.all(np.isfinite(law.support())):
-        return law.atoms()
-    return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,8 +38,16 @@ class Block:
         self.rows = rows
         self.parts = list(parts(rows, method))
         self.tails = SaddleTails(rows)
-        kappa = rows.noise.cumulants(3)[2]
-        self.skewness = np.nan_to_num(kappa * (rows.weights**3 @ rows.counts), posinf=0.0, neginf=0.0)
+
+    @cached_property
+    def skewness(self) -> FloatArray:
+        """Skewness of each row, from which the search for a quantile starts; 0 where it is not known or costly."""
+        if self.rows.noise.costly:
+            return np.zeros(len(self.rows))
+        kappa = self.rows.noise.cumulants(3)[2]
+        with np.errstate(all="ignore"):  # of scales that no third power fits
+            skewness = kappa * (self.rows.weights**3 @ self.rows.counts)
+        return np.asarray(np.nan_to_num(skewness, posinf=0.0, neginf=0.0))
 
     def __call__(self, x: FloatArray) -> Values:
         """Values at points (rows, k)."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
 from .._typing import FloatArray, IntArray
 from ..noise import Noise
+from .intervals import Intervals
 from .pieces import Pieces, Place, tabulate
 from .ray import EPS, Values
 
@@ -22,8 +22,6 @@ __all__ = ["Convolution", "is_sharp", "noise_pieces"]
 CHUNK = 2**15
 DEPTH = 5.0
 STEP = 0.125
-CLOSE = 0.5
-"""A singular point that is closer to an interval, in lengths of it, disturbs the quadrature."""
 HALVINGS = 3
 FAR = 3.0
 GOOD = 2e-14
@@ -71,58 +69,6 @@ def is_sharp(noise: Noise) -> bool:
     with np.errstate(all="ignore"):
         densities = [noise.pdf_near(float(point), beside) for point in noise.breaks()]
     return any(np.ptp(density) * std > 1e-3 or density.max() * std > 1e2 for density in densities)
-
-
-class _Parts(NamedTuple):
-    """Intervals [c, d] of x on which y - x stays in one piece of A, and x in one of B.
-
-    Each belongs to a point y. ``before`` and ``after`` are the distances of the next singular points beyond c and d.
-    The part that is meant starts ``to_c`` after c and ends ``to_d`` before d.
-    """
-
-    point: IntArray
-    c: FloatArray
-    d: FloatArray
-    at_a: IntArray
-    at_b: IntArray
-    before: FloatArray
-    after: FloatArray
-    to_c: FloatArray
-    to_d: FloatArray
-
-    def halved(self) -> _Parts:
-        """Those that have singular points close to both ends in two halves each."""
-        width = self.d - self.c
-        two = (self.before < CLOSE * width) & (self.after < CLOSE * width)
-        if not two.any():
-            return self
-        chosen = _Parts._make(part[two] for part in self)
-        half, none = 0.5 * width[two], np.full(len(chosen.c), np.inf)
-        lower, upper = chosen._replace(after=none, to_d=half), chosen._replace(before=none, to_c=half)
-        rest = _Parts._make(part[~two] for part in self)
-        return _Parts._make(np.concatenate(part) for part in zip(rest, lower, upper, strict=True))
-
-    def nodes(self, p: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Distances from c and from d of the nodes at fractions p = 1 - q, and the slope of x.
-
-        Where a singular point is close, the fraction is one of the logarithm of the distance from it.
-        """
-        width = self.d - self.c - self.to_c - self.to_d
-        left, right, slope = width[:, None] * p, width[:, None] * q, np.repeat(width[:, None], len(p), axis=1)
-        for distance, s, t, inner, outer in (
-            (self.before, p, q, left, right),
-            (self.after, q, p, right, left),
-        ):
-            chosen = np.flatnonzero(
-                (distance < CLOSE * width) & (distance <= np.minimum(self.before, self.after))
-            )
-            if len(chosen):
-                start = distance[chosen, None]
-                length = np.log1p(width[chosen, None] / start)
-                inner[chosen] = start * np.expm1(length * s)
-                outer[chosen] = -(start + width[chosen, None]) * np.expm1(-length * t)
-                slope[chosen] = (start + inner[chosen]) * length
-        return self.to_c[:, None] + left, self.to_d[:, None] + right, slope
 
 
 class _Sum:
@@ -196,7 +142,7 @@ class _Sum:
         outermost = (self.b.lower & (parts.at_b == 0)) | (self.b.upper & (parts.at_b == self.b.pieces - 1))
         # light tails take a finer step
         for chosen, h in ((~outermost, step), (outermost, step / 2)):
-            some = _Parts._make(part[chosen] for part in parts)
+            some = Intervals._make(part[chosen] for part in parts)
             for part, terms, sign in self._terms(row, y, some, h, tails):
                 for out, term in zip(place, terms, strict=False):
                     out += np.bincount(part.point, weights=term.sum(axis=1), minlength=n)
@@ -211,8 +157,8 @@ class _Sum:
         return place, error, pdf_error
 
     def _terms(
-        self, row: IntArray, y: FloatArray, parts: _Parts, step: float, tails: bool
-    ) -> Iterator[tuple[_Parts, list[FloatArray], FloatArray]]:
+        self, row: IntArray, y: FloatArray, parts: Intervals, step: float, tails: bool
+    ) -> Iterator[tuple[Intervals, list[FloatArray], FloatArray]]:
         """Terms of the sums for density, distribution and survival function, and the signs that tell the error."""
         depth = max(self.a.need, self.b.need)
         u = np.arange(-depth + step / 2, depth, step)
@@ -222,7 +168,7 @@ class _Sum:
         sign = np.where(np.arange(len(u)) % 2, -1.0, 1.0)
         size = max(1, CHUNK // len(u))
         for first in range(0, len(parts.point), size):
-            some = _Parts._make(part[first : first + size] for part in parts)
+            some = Intervals._make(part[first : first + size] for part in parts)
             left, right, slope = some.nodes(p, q)
             rows = row[some.point][:, None]
             at_a, at_b = some.at_a[:, None], some.at_b[:, None]
@@ -240,7 +186,7 @@ class _Sum:
         if not a.lower:
             place.sf[:] += b(row, y - a.cuts[row, 0]).sf
 
-    def _parts(self, row: IntArray, y: FloatArray) -> _Parts:
+    def _parts(self, row: IntArray, y: FloatArray) -> Intervals:
         a, b = self.a, self.b
         images, cuts = y[:, None] - a.cuts[row, ::-1], b.cuts[row]
         edges = np.concatenate([images, cuts], axis=1)
@@ -272,11 +218,11 @@ class _Sum:
         before = np.where(a.lower & (at_a == 0), np.minimum(before, c - images[:, -1:] + tail), before)
         after = np.where(a.upper & (at_a == a.pieces - 1), np.minimum(after, images[:, :1] - d + tail), after)
         at = np.nonzero(inside & (d > c))
-        return _Parts(
+        return Intervals(
             at[0], c[at], d[at], at_a[at], at_b[at], before[at], after[at], *np.zeros((2, len(at[0])))
         ).halved()
 
-    def _outer(self, row: IntArray, y: FloatArray, parts: _Parts) -> list[FloatArray]:
+    def _outer(self, row: IntArray, y: FloatArray, parts: Intervals) -> list[FloatArray]:
         """Distances of intervals from the ends of their pieces of A and of B; exactly 0 where they meet."""
         at, y = row[parts.point], y[parts.point]
         distances = [

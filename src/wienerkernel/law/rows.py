@@ -35,8 +35,7 @@ def split_origin(noise: Noise) -> tuple[Noise, float]:
         origin = ends[0] if len(ends) == 1 else noise.loc
         if origin == 0.0:
             return noise, 0.0
-        scale = {} if noise.discrete else {"scale": noise.scale}
-        return ScipyNoise(noise.frozen.dist(*noise.shapes, loc=noise.loc - origin, **scale)), origin
+        return noise.moved(noise.loc - origin), origin
     return noise, 0.0
 
 

@@ -27,7 +27,7 @@ BOUNDS: dict[str, dict[str, tuple[float, float]]] = {
     "gamma": {"a": (0.05, 500.0)},
     "gennorm": {"beta": (0.3, 20.0)},
     "invgauss": {"mu": (0.01, 20.0)},
-    "lognorm": {"s": (0.02, 2.0)},
+    "lognorm": {"s": (0.05, 2.0)},
     "pareto": {"b": (2.1, 100.0)},
     "skewnorm": {"a": (-30.0, 30.0)},
     "t": {"df": (2.1, 200.0)},

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from .._typing import ComplexArray, FloatArray, RandomState
 from . import characteristic
 from .base import Noise, cumulants_from_moments
+from .cumulants import standard_cumulants
 
 __all__ = ["ScipyNoise"]
 
@@ -85,6 +86,14 @@ class ScipyNoise(Noise):
         """The law with loc 0 and scale 1; scipy.stats takes long to freeze one."""
         return self.frozen.dist(*self.shapes)
 
+    def moved(self, loc: float) -> ScipyNoise:
+        """The same law at another place ``loc``."""
+        scale = {} if self.discrete else {"scale": self.scale}
+        noise = ScipyNoise(self.frozen.dist(*self.shapes, loc=loc, **scale))
+        if self.costly:  # its moments are integrals, which need not be done again
+            noise.__dict__["_mean_and_variance"] = self.mean() - self.loc + loc, self.var()
+        return noise
+
     @property
     def _characteristic(self) -> characteristic.Characteristic:
         # Held by the module's cache, not by the instance, so that models stay picklable.
@@ -92,10 +101,11 @@ class ScipyNoise(Noise):
 
     @cached_property
     def _known_cumulants(self) -> FloatArray | None:
-        standard = characteristic.standard_cumulants(self.name, self.shapes, MAX_ORDER)
+        standard = standard_cumulants(self.name, self.shapes, MAX_ORDER)
         if standard is None:
             return None
-        kappa = np.asarray(standard, dtype=float) * self.scale ** np.arange(1, MAX_ORDER + 1)
+        with np.errstate(over="ignore", invalid="ignore"):  # of scales that no high power fits
+            kappa = np.asarray(standard, dtype=float) * self.scale ** np.arange(1, MAX_ORDER + 1)
         kappa[0] += self.loc
         return np.asarray(kappa)
 

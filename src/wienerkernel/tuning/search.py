@@ -168,7 +168,10 @@ class _Search:
                 break
             parameters = Parameters(self.kernel, ScaledShape(shape))
             if method == "loo":
-                values, value = self._loo(parameters, values)
+                # The shape belongs to these values: a search that begins far from them would not see it.
+                objective = LeaveOneOutScore(self.data, parameters)
+                box, free = search_box(self.data, parameters), np.ones(len(values), dtype=bool)
+                values, value = self.optimiser.maximise(objective, values, box, free)
         return parameters, values, value
 
     def _residual_shape(self, parameters: Parameters, values: FloatArray) -> SmoothedResiduals | None:
