@@ -4,9 +4,10 @@ VENV   ?= .venv
 TORCH  ?= torch==2.13.0
 BIN    := $(VENV)/bin
 
-.PHONY: demo test lint bench bench-law clean
+.PHONY: demo test lint docs bench bench-law bench-tuning clean
 
 demo: $(VENV)/.demo
+	$(BIN)/wienerkernel demo --out out/demo --force
 	$(BIN)/wienerkernel paper --out out
 
 test: $(VENV)/.dev
@@ -17,11 +18,17 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+docs: $(VENV)/.docs
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/regression.py
 
 bench-law: $(VENV)/.bench
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/law.py
+
+bench-tuning: $(VENV)/.demo
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/tuning.py --jobs 2
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -35,9 +42,13 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet -e ".[dev]"
 	@touch $@ $(VENV)/.demo
 
+$(VENV)/.docs: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet -e ".[docs]"
+	@touch $@
+
 $(VENV)/.bench: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet -e ".[bench]"
 	@touch $@
 
 clean:
-	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) out build dist docs/_build docs/auto_examples docs/api/generated .pytest_cache .mypy_cache .ruff_cache

@@ -139,6 +139,8 @@ class Rows:
         """
         t = r * np.exp(-1j * theta)
         result = -0.5 * self.normal_var[:, None] * t**2
+        if not self._cells:  # all weights are 0
+            return np.asarray(result)
         # The table pays when each of its cells serves several weights.
         if self.weights.size * len(r) > CHUNK // 8 and self.weights.size > 2 * self._cells:
             return np.asarray(result + self._spread(r, theta, tolerance))
