@@ -226,7 +226,15 @@ class Combination:
             # Terms that float64 cannot see beside the others would only stretch the tables.
             v = np.where(np.abs(v) * self.noise.std() * np.sqrt(self.counts.sum()) < 1e-17, 0.0, v)
             tau = self.normal_std.ravel()[part] / scale
-            yield part, Rows(self._origin_noise, v, self.counts, np.where(tau < 1e-17, 0.0, tau**2))
+            yield part, Rows(self._origin_noise, *_merged(v, self.counts), np.where(tau < 1e-17, 0.0, tau**2))
+
+
+def _merged(weights: FloatArray, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Weights and counts without columns that are equal in all rows."""
+    if len(np.unique(weights[0])) == weights.shape[1]:
+        return weights, counts
+    columns, inverse = np.unique(weights, axis=1, return_inverse=True)
+    return columns, np.bincount(inverse.ravel(), weights=counts).astype(np.float64)
 
 
 def _finite(name: str, values: ArrayLike) -> FloatArray:

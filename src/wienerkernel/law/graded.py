@@ -20,7 +20,7 @@ PHASE = 12.0
 LEVELS = 20
 """Panels next to t = 0, each a quarter of the next."""
 NEAR, FACTOR = 30.0, 4.0
-"""The nodes serve points up to 30 standard deviations from 0, or 4, 16, ... times as far."""
+"""The nodes serve points up to 30 standard deviations from the mean, or 4, 16, ... times as far."""
 MAX_NODES = 2**16
 _X, _W = np.polynomial.legendre.leggauss(NODES)
 
@@ -61,7 +61,7 @@ class Graded:
             chosen = RaySum(self.rows, r, weights, 0.0, none)
             # the same with panels half as wide tells the error
             check = RaySum(self.rows, *_nodes(self.decay, 0.5 * PHASE / reach), 0.0, none)
-            x = np.broadcast_to(reach * np.array([-1.0, -0.6, 0.0, 0.6, 1.0]), (len(self.rows), 5))
+            x = self.rows.mean[:, None] + reach * np.array([-1.0, -0.6, 0.0, 0.6, 1.0])
             index = np.arange(len(self.rows))
             chosen.alias = np.max(np.abs(chosen(x, index).cdf - check(x, index).cdf), axis=1)
             self._sums[level] = chosen
@@ -72,7 +72,8 @@ class Graded:
         low, high = self.low[index, None], self.high[index, None]
         result = Values(*(np.zeros(x.shape) for _ in Values._fields))
         with np.errstate(divide="ignore"):
-            level = np.maximum(0, np.ceil(np.log(np.abs(x) / NEAR) / np.log(FACTOR)))
+            distance = np.abs(x - self.rows.mean[index, None])
+            level = np.maximum(0, np.ceil(np.log(distance / NEAR) / np.log(FACTOR)))
         level = np.where((x < low) | (x > high), -1, np.minimum(level, self.last + 1)).astype(int)
         for number in np.unique(level[level >= 0]):
             chosen = level == number
@@ -89,7 +90,8 @@ class Graded:
 
     def _far(self, x: FloatArray, index: IntArray) -> Values:
         """Where one large term makes the sum large: the tails of the terms, added."""
-        upper = x > 0
+        upper = x > self.rows.mean[index, None]
+        distance = np.abs(x - self.rows.mean[index, None])
         tail, pdf = np.zeros(x.shape), np.zeros(x.shape)
         for weight, count in zip(self.rows.weights[index].T, self.rows.counts, strict=True):
             v = np.where(weight == 0, 1.0, weight)[:, None]
@@ -100,6 +102,6 @@ class Graded:
             tail += np.where(weight == 0, 0.0, count)[:, None] * beyond
             pdf += np.where(weight == 0, 0.0, count)[:, None] * self.rows.noise.pdf(m) / np.abs(v)
         # the others deviate by 1 or so, and the tail bends over lengths of x
-        error = tail * (tail + 10 / np.abs(x) ** 2)
-        pdf_error = pdf * (tail + 10 / np.abs(x) ** 2)
+        error = tail * (tail + 10 / distance**2)
+        pdf_error = pdf * (tail + 10 / distance**2)
         return Values(pdf, np.where(upper, 1 - tail, tail), np.where(upper, tail, 1 - tail), error, pdf_error)
