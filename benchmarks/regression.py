@@ -205,8 +205,8 @@ def main():
         for n in (2000, 4000):
             targets, title = dict.fromkeys(PEERS, 4.0), "log-likelihood and gradient, ARD d = 8"
             compare(title, "likelihood", n, [*PEERS, "gpytorch_default"], targets, threads, memory=2.3)
-        parts(4000, threads, repeats=3)
-        parts(10_000, threads, repeats=1)
+        parts(4000, threads, repeats=5)
+        parts(10_000, threads, repeats=3)
         replicates(threads)
         small(threads)
     print(f"\n{sum(VERDICTS.values())} of {len(VERDICTS)} targets met")
