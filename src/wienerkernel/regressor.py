@@ -138,6 +138,12 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         -------
         WienerKernelRegressor
             The fitted model itself.
+
+        Examples
+        --------
+        >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
+        >>> model.kernel_, model.ridge_
+        (RBF(), 1.0)
         """
         inputs, outputs = self._data(X, y, reset=True)
         scale = check_noise_scale(noise_scale, inputs.shape[0])
@@ -185,6 +191,12 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         -------
         WienerKernelRegressor
             The model itself; one that is not fitted yet is fitted.
+
+        Examples
+        --------
+        >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
+        >>> model.partial_fit([[2.0]], [1.0]).predict([[2.0]]).round(4).tolist()
+        [0.6205]
         """
         if not hasattr(self, "posterior_"):
             return self.fit(X, y, noise_scale)
@@ -218,6 +230,12 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         -------
         WienerKernelRegressor
             The model itself.
+
+        Examples
+        --------
+        >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
+        >>> model.forget([1]).predict([[1.0]]).tolist()
+        [0.0]
         """
         check_is_fitted(self)
         smoother = self.posterior_.smoother
@@ -282,6 +300,13 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         std : ndarray of shape (m,) or (m, n_y), with ``return_std``
         cov : ndarray of shape (m, m) or (m, m, n_y), with ``return_cov``
         uncertainty : Uncertainty, with ``return_uncertainty``
+
+        Examples
+        --------
+        >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
+        >>> mean, std = model.predict([[0.5]], return_std=True)
+        >>> mean.round(4).tolist(), std.round(4).tolist()
+        ([0.3386], [0.6344])
         """
         if return_std + return_cov + return_uncertainty > 1:
             msg = "at most one of return_std, return_cov and return_uncertainty can be asked for"
@@ -312,6 +337,13 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         -------
         Uncertainty
             Variances ``noise``, ``model``, ``aleatoric``, ``epistemic`` and ``total``, each of shape (m,).
+
+        Examples
+        --------
+        >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
+        >>> parts = model.uncertainty([[0.5], [9.0]])
+        >>> parts.noise.round(4).tolist(), parts.model.round(4).tolist(), parts.aleatoric.tolist()
+        ([0.2293, 0.0], [0.1732, 1.0], [1.0, 1.0])
         """
         query = self._query(X)
         return self.posterior_.uncertainty(query)
@@ -333,6 +365,13 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         Returns
         -------
         PredictiveDistribution
+
+        Examples
+        --------
+        >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
+        >>> Y = model.predict_distribution([[0.5]], of="observation")
+        >>> Y.mean().round(4).tolist(), Y.ppf(0.95).round(4).tolist()
+        ([0.3386], [2.2865])
         """
         query = self._query(X)
         return self.posterior_.distribution(query, of, verbose)
@@ -353,6 +392,12 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         Returns
         -------
         ndarray of shape (m, k) or (m, n_y, k)
+
+        Examples
+        --------
+        >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
+        >>> model.predict_quantiles([[0.5]], [0.05, 0.5, 0.95]).round(4).tolist()
+        [[-1.6093, 0.3386, 2.2865]]
         """
         levels = np.asarray(quantiles, dtype=float)
         if levels.ndim != 1 or not np.all((levels >= 0) & (levels <= 1)):
@@ -378,6 +423,12 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         -------
         ndarray of shape (m, 2) or (m, n_y, 2)
             Lower and upper end.
+
+        Examples
+        --------
+        >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
+        >>> model.predict_interval([[0.5]], 0.9, of="function").round(4).tolist()
+        [[-0.7049, 1.382]]
         """
         if not 0 < coverage < 1:
             msg = f"coverage must lie strictly between 0 and 1, got {coverage!r}"
@@ -399,6 +450,12 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         Returns
         -------
         ndarray of shape (m, n_samples) or (m, n_y, n_samples)
+
+        Examples
+        --------
+        >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
+        >>> model.sample_y([[0.0], [0.5]], n_samples=3).shape
+        (2, 3)
         """
         draws = self.predict_distribution(X, of).rvs(n_samples, random_state=random_state)
         return np.moveaxis(draws, 0, -1)
@@ -414,6 +471,12 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         -------
         PredictionGradient
             ``mean`` of shape (m, d) or (m, n_y, d), ``noise`` and ``model`` of shape (m, d).
+
+        Examples
+        --------
+        >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
+        >>> model.predict_gradient([[0.5]]).mean.round(4).tolist()
+        [[0.3167]]
         """
         query = self._query(X)
         return self.posterior_.gradient(query)
@@ -425,6 +488,13 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         -------
         LeanPredictor
             ``p(x)`` for an array of shape (d,) or (m, d).
+
+        Examples
+        --------
+        >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
+        >>> predict = model.predictor()
+        >>> [round(float(value), 4) for value in predict(np.array([0.5]))]
+        [0.3386, 0.2293, 0.1732]
         """
         check_is_fitted(self)
         return LeanPredictor(self.posterior_.smoother, self.noise_.var())
@@ -439,6 +509,12 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         Returns
         -------
         RidgePath
+
+        Examples
+        --------
+        >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
+        >>> model.ridge_path([0.1, 1.0]).mean(np.array([[0.5]])).round(4).tolist()
+        [[[0.5171]], [[0.3386]]]
         """
         check_is_fitted(self)
         return RidgePath.from_smoother(self.posterior_.smoother, ridges)
@@ -471,6 +547,13 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         Returns
         -------
         lower, upper : ndarray of shape (m,) or (m, n_y)
+
+        Examples
+        --------
+        >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
+        >>> lower, upper = model.bound([[0.5]], norm=2.0)
+        >>> lower.round(4).tolist(), upper.round(4).tolist()
+        ([-1.4321], [2.1093])
         """
         query = self._query(X)
         return bound(
@@ -496,6 +579,12 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         Returns
         -------
         SamplesNeeded
+
+        Examples
+        --------
+        >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
+        >>> model.samples_needed([[0.5]], std=0.2).number.tolist()
+        [23]
         """
         query = self._query(X)
         return samples_needed(self.posterior_, query, std=std, of=of)
@@ -522,6 +611,12 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         Returns
         -------
         NextSample
+
+        Examples
+        --------
+        >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
+        >>> model.next_sample([[0.0], [0.5], [3.0]]).points.tolist()
+        [[3.0]]
         """
         query = self._query(candidates)
         at = None if reference is None else self._query(reference)
@@ -539,6 +634,12 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         -------
         value : float
         gradient : ndarray of shape (p,), with ``eval_gradient``
+
+        Examples
+        --------
+        >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
+        >>> round(model.log_likelihood(), 4)
+        -2.7581
         """
         check_is_fitted(self)
         smoother = self.posterior_.smoother
@@ -551,6 +652,12 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         Returns
         -------
         LeaveOneOut
+
+        Examples
+        --------
+        >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
+        >>> model.loo().residual.round(4).tolist()
+        [-0.3033, 1.0]
         """
         check_is_fitted(self)
         return self.posterior_.leave_one_out()
@@ -567,6 +674,12 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         -------
         ScoreReport
             Probability integral transforms, log score, CRPS, coverage; print it, or ``plot()`` it.
+
+        Examples
+        --------
+        >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
+        >>> round(model.score_report().summary()["log_score"], 4)
+        -1.3676
         """
         check_is_fitted(self)
         from .diagnostics import score_report
@@ -580,6 +693,14 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         -------
         ChaosForm
             Coefficients of shape (n_phi, 1 + n (L - 1)).
+
+        Examples
+        --------
+        >>> from wienerkernel import FeatureMap
+        >>> line = FeatureMap(lambda x: np.hstack([np.ones_like(x), x]))
+        >>> model = WienerKernelRegressor(line, tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
+        >>> model.feature_weights().mean().round(4).tolist()
+        [0.2, 0.4]
         """
         check_is_fitted(self)
         return self.posterior_.feature_weights()
@@ -591,6 +712,16 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         ----------
         path : path-like
             By custom with the suffix ``.wk``. A file of that name is replaced.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import wienerkernel
+        >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.save(f"{folder}/model.wk")
+        ...     wienerkernel.load(f"{folder}/model.wk").predict([[0.5]]).tolist() == model.predict([[0.5]]).tolist()
+        True
         """
         from .store import save
 
@@ -608,6 +739,12 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         Returns
         -------
         float
+
+        Examples
+        --------
+        >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
+        >>> round(model.score([[0.0], [1.0]], [0.0, 1.0]), 4)
+        0.3378
         """
         mean = self.predict(X) + self.noise_.mean()
         return float(r2_score(y, mean, sample_weight=sample_weight))
