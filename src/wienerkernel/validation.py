@@ -12,7 +12,14 @@ from sklearn.utils.validation import check_X_y
 from . import arrays
 from ._typing import Array, FloatArray
 
-__all__ = ["centred_targets", "check_foreign", "check_foreign_outputs", "check_noise_scale", "regulariser_of"]
+__all__ = [
+    "centred_targets",
+    "check_foreign",
+    "check_foreign_outputs",
+    "check_noise_scale",
+    "is_plain",
+    "regulariser_of",
+]
 
 
 def check_noise_scale(noise_scale: ArrayLike | None, n: int) -> FloatArray:
@@ -96,6 +103,39 @@ def centred_targets(outputs: FloatArray, scale: FloatArray, noise_mean: float) -
     """
     sums = scale if scale.ndim == 1 else scale.sum(axis=1)
     return np.asarray(outputs.reshape(len(outputs), -1) - noise_mean * sums[:, None])
+
+
+def is_plain(estimator: Any, X: Any) -> bool:
+    """Whether scikit-learn's checks of a query would find nothing; they take longer than a prediction at one point.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted, of precision ``dtype``.
+    X : object
+
+    Returns
+    -------
+    bool
+        True for a NumPy array of that precision with rows, the right number of columns and finite entries, where
+        columns have no names.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> fitted = SimpleNamespace(dtype="float64", n_features_in_=2)
+    >>> is_plain(fitted, np.zeros((1, 2))), is_plain(fitted, [[0.0, 0.0]]), is_plain(fitted, np.zeros((1, 3)))
+    (True, False, False)
+    """
+    return bool(
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and X.shape[1] == estimator.n_features_in_
+        and X.shape[0] > 0
+        and X.dtype == estimator.dtype
+        and "feature_names_in_" not in estimator.__dict__
+        and np.isfinite(X).all()
+    )
 
 
 def check_foreign(estimator: Any, X: Array, reset: bool) -> Array:
