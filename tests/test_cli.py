@@ -492,3 +492,14 @@ def test_a_reader_that_has_enough_is_no_error(model, tmp_path):
         assert process.stdout.readline().startswith(b"x,mean")
         process.stdout.close()
         assert process.stderr.read() == b""
+
+
+def test_a_missing_package_of_an_extra_is_one_line(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "bokeh.application", None)
+    monkeypatch.setattr(sys, "argv", ["wienerkernel", "explore", "--no-browser"])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert (
+        str(stop.value)
+        == "wienerkernel: the page to explore needs Bokeh: pip install 'wienerkernel[explore]'"
+    )

@@ -32,5 +32,5 @@ def main() -> None:
         sys.exit(f"wienerkernel: {where}")
     except MemoryError as error:
         sys.exit(f"wienerkernel: there is not enough memory for so many samples: {error}")
-    except ValueError as error:
+    except (ImportError, ValueError) as error:  # a package of an extra is missing, or an argument is wrong
         sys.exit(f"wienerkernel: {' '.join(str(error).split())}")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..text import rounded
 from .console import Force, listed, may_write, notes, say_written, show, working
 
 if TYPE_CHECKING:
@@ -173,12 +173,10 @@ def _show_findings(model: WienerKernelRegressor, X: FloatArray) -> None:
     """Show kernel, noise, the uncertainty by cause, and how right the model is about its own errors."""
     import numpy as np
 
-    from ..diagnostics import leave_one_out_law
-
     noise = model.noise_
     show("what was found", style="bold")
-    show(f"  kernel     {_rounded(repr(model.kernel_))}")
-    show(f"  noise      {_rounded(repr(noise))}")
+    show(f"  kernel     {rounded(repr(model.kernel_))}")
+    show(f"  noise      {rounded(repr(noise))}")
     mean = noise.mean() if abs(noise.mean()) > 1e-12 * noise.std() else 0.0
     show(f"             mean {mean:.4g}, standard deviation {noise.std():.4g}")
 
@@ -192,14 +190,8 @@ def _show_findings(model: WienerKernelRegressor, X: FloatArray) -> None:
         std, share = np.sqrt(np.mean(variance)), np.mean(variance) / np.mean(parts.total)
         show(f"  {name:<10} {std:<9.4g} {share:>4.0%}  {remedy}")
 
-    law, residual = leave_one_out_law(model.posterior_)
-    distance, log_score = np.abs(law.cdf(residual.T) - 0.5), law.logpdf(residual.T)
+    report = model.score_report()
     show("each sample predicted from the others", style="bold")
-    show(f"  log score  {np.mean(log_score):.4f} per sample")
+    show(f"  log score  {np.mean(report.log_score):.4f} per sample")
     for level in (0.5, 0.9):
-        show(f"  coverage   {np.mean(distance <= level / 2):.1%} lie in their {level:.0%} intervals")
-
-
-def _rounded(text: str) -> str:
-    """A formula with four digits of every number."""
-    return re.sub(r"\d+\.\d+(e[+-]?\d+)?", lambda number: f"{float(number[0]):.4g}", text)
+        show(f"  coverage   {report.coverage(level):.1%} lie in their {level:.0%} intervals")

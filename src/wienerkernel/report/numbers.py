@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import arrays
 from ..prediction import Posterior, Uncertainty
+from ..text import rounded
 from .scores import score_contents, thinned
 from .slices import CAUSES, COVERAGE, observations, slices
 
@@ -74,8 +75,8 @@ def contents(
         "summary": {
             "samples": n,
             "places": samples.n_places,
-            "kernel": repr(model.kernel_),
-            "noise": repr(noise),
+            "kernel": rounded(repr(model.kernel_)),
+            "noise": rounded(repr(noise)),
             "trend": model.trend or "none",
         },
         "shares": shares,
