@@ -188,8 +188,9 @@ class ScoreDisplay:
         expected = pit.size / self.bins
         low, high = np.asarray(binom.ppf([0.025, 0.975], pit.size, 1 / self.bins))
         ax.axhspan(low, high, color=COLOURS["observation"], lw=0, label="95 % if right")
-        ax.hist(pit, bins=self.bins, range=(0.0, 1.0), color=COLOURS["estimate"], edgecolor="white")
+        ax.hist(pit, bins=self.bins, range=(0.0, 1.0), color=COLOURS["estimate"], alpha=0.75)
         ax.axhline(expected, color=COLOURS["mean"], lw=1)
+        ax.set_ylim(0, 1.25 * max(high, ax.get_ylim()[1]))  # room for the legend
         ax.set(title="PIT", xlabel="probability integral transform", ylabel="samples", xlim=(0, 1))
         ax.legend(frameon=False)
 
