@@ -405,7 +405,7 @@ def test_plan_spreads_its_candidates_over_several_inputs(run, tmp_path):
         (["--at", "x=one", "--std", "1"], "'one' is not a number"),
         (["--at", "", "--std", "1"], "missing x"),
         (["--at", "x=1"], "--at and --std belong together"),
-        (["--at", "x=1", "--std", "0"], "std must be a positive number"),
+        (["--at", "x=1", "--std", "0"], "std must be positive"),
     ],
 )
 def test_mistakes_in_plan_are_one_line(options, message, model, fails):

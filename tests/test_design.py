@@ -92,7 +92,7 @@ def test_each_place_may_have_its_own_target():
 
 @pytest.mark.parametrize("std", [0.0, -1.0, np.nan, [0.1, 0.2]])
 def test_targets_that_cannot_be_are_refused(std):
-    with pytest.raises(ValueError, match="std must be a positive number"):
+    with pytest.raises(ValueError, match="std must be positive"):
         samples_needed(fitted().posterior_, WHERE, std=std)
 
 

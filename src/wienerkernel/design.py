@@ -88,7 +88,7 @@ def samples_needed(posterior: Posterior, X: Array, *, std: ArrayLike, of: str = 
     m = len(X)
     goal = np.asarray(std, dtype=float)
     if goal.shape not in ((), (m,)) or not np.all((goal > 0) & (goal < np.inf)):
-        msg = f"std must be a positive number or {m} of them (no number of samples reaches 0), got {std!r}"
+        msg = f"std must be positive, one number or one for each row of X (no number of samples reaches 0), got {std!r}"
         raise ValueError(msg)
     target = np.broadcast_to(goal, (m,)) ** 2
     s2 = posterior.noise.var()

@@ -518,7 +518,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         Examples
         --------
         >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
-        >>> model.ridge_path([0.1, 1.0]).mean(np.array([[0.5]])).round(4).tolist()
+        >>> model.ridge_path([0.1, 1.0]).mean([[0.5]]).round(4).tolist()
         [[[0.5171]], [[0.3386]]]
         """
         check_is_fitted(self)

@@ -15,6 +15,7 @@ from . import arrays
 from ._typing import Array, FloatArray
 from .kernels import Kernel, gram
 from .kernels.against import Against
+from .kernels.tiles import as_rows
 from .linalg import NotPositiveDefiniteError, eigh, matmul
 from .samples import Samples
 from .smoother import Smoother
@@ -114,12 +115,13 @@ class RidgePath:
 
         Parameters
         ----------
-        X : ndarray of shape (m, d)
+        X : array-like of shape (m, d)
 
         Returns
         -------
         ndarray of shape (r, m, n_y)
         """
+        X = as_rows("X", X)
         xp, coefficients, r = arrays.namespace(self._root), self._shrunk_coordinates(), len(self.ridges)
         means = [matmul(self._features(X[part, :]), coefficients) for part in self._chunks(X)]
         return xp.permute_dims(
@@ -131,13 +133,14 @@ class RidgePath:
 
         Parameters
         ----------
-        X : ndarray of shape (m, d)
+        X : array-like of shape (m, d)
 
         Returns
         -------
         model : ndarray of shape (r, m)
         gain : ndarray of shape (r, m)
         """
+        X = as_rows("X", X)
         xp, powers, r = arrays.namespace(self._root), self._powers(), len(self.ridges)
         sums = []
         for part in self._chunks(X):
