@@ -6,6 +6,7 @@ fits is then the largest that can be factorised.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -52,14 +53,9 @@ def solve_triangular(factor: Array, rows: Array, *, transposed: bool) -> Array:
     name = arrays.library(factor)
     if name == "torch":
         return _solve_in_blocks(factor, rows, transposed)
-    if name == "jax":
-        from jax.scipy.linalg import solve_triangular as solve
-
-        return solve(factor, rows.T, lower=True, trans=int(transposed)).T
-    if name == "cupy":
-        from cupyx.scipy.linalg import solve_triangular as solve
-
-        return solve(factor, rows.T, lower=True, trans=int(transposed)).T
+    if name in ("jax", "cupy"):
+        room = import_module("jax.scipy.linalg" if name == "jax" else "cupyx.scipy.linalg")
+        return room.solve_triangular(factor, rows.T, lower=True, trans=int(transposed)).T
     xp = arrays.namespace(factor)
     lower = xp.tril(factor)
     return xp.linalg.solve(lower.T if transposed else lower, rows.T).T
