@@ -179,3 +179,14 @@ def test_shortest_interval_of_a_law_with_several_peaks_beats_every_other(confide
     assert float(Y.cdf(high) - Y.cdf(low)) == pytest.approx(confidence, abs=1e-12)
     p = np.linspace(0, 1 - confidence, 1001)[1:-1]
     assert float(high - low) <= np.min(Y.ppf(p + confidence) - Y.ppf(p)) + 1e-9
+
+
+@pytest.mark.parametrize("s", [0.001, 0.02, 0.05, 0.1])
+def test_narrow_lognormal_laws_are_those_of_a_conditional_sum(s):
+    law = stats.lognorm(s)
+    y = 1.5 * (1 + s * np.array([-0.4, 0.0, 0.9]))
+    # condition on the second of two terms: Gauss-Legendre in its probability
+    nodes, weights = np.polynomial.legendre.leggauss(400)
+    u = 0.5 * (nodes + 1)
+    expected = law.cdf(y[:, None] - 0.5 * law.ppf(u)) @ (0.5 * weights)
+    np.testing.assert_allclose(LinearCombination(law, [1.0, 0.5]).cdf(y), expected, atol=2e-7)
