@@ -28,6 +28,7 @@ from scipy.special import ndtri
 
 from . import arrays
 from ._typing import Array, FloatArray
+from .golden import golden_sections
 from .kernels import as_kernel, gram
 from .law import LinearCombination
 from .linalg import cholesky, solve_lower
@@ -37,7 +38,6 @@ from .prediction import Posterior
 __all__ = ["METHODS", "NormWarning", "bound", "interpolant_norm", "norm_lower_bound", "rkhs_norm"]
 
 SIDES = ("both", "lower", "upper")
-GOLDEN = (sqrt(5.0) - 1) / 2
 
 
 class NormWarning(UserWarning):
@@ -455,14 +455,5 @@ def _chernoff_tail(claim: _Claim, sign: float) -> FloatArray:
         generating = noise.logcf(-1j * argument).real - noise.mean() * argument
         return np.asarray((generating @ counts + information) / s)
 
-    low, high = np.full(len(unit), -12.0), np.full(len(unit), 12.0)
-    inner, outer = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-    at_inner, at_outer = margin(inner), margin(outer)
-    for _ in range(40):
-        smaller = at_inner < at_outer
-        low, high = np.where(smaller, low, inner), np.where(smaller, outer, high)
-        probe = np.where(smaller, high - GOLDEN * (high - low), low + GOLDEN * (high - low))
-        at_probe = margin(probe)
-        inner, outer = np.where(smaller, probe, outer), np.where(smaller, inner, probe)
-        at_inner, at_outer = np.where(smaller, at_probe, at_outer), np.where(smaller, at_inner, at_probe)
-    return np.where(std > 0, np.minimum(at_inner, at_outer), 0.0)
+    _, least_margin = golden_sections(margin, np.full(len(unit), -12.0), np.full(len(unit), 12.0), 40)
+    return np.where(std > 0, least_margin, 0.0)

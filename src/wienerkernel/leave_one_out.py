@@ -8,11 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from . import arrays
-from ._typing import FloatArray
+from ._typing import Array, FloatArray
 from .linalg import matmul, solve_lower_transposed
 from .smoother import Smoother, quadratic_form
 
-__all__ = ["leave_one_out"]
+__all__ = ["leave_one_out", "projected_inverse", "weighted_residual"]
 
 BLOCK = 256  # rows of the inverse that are squared at a time
 
@@ -42,14 +42,46 @@ def leave_one_out(smoother: Smoother) -> Parts:
     >>> leave_one_out(smoother)[0].round(4).tolist()   # 0 - k/2 and 1 - 0, with k = exp(-1/2)
     [[-0.3033], [1.0]]
     """
-    projected = smoother.inverse
-    if smoother.trend.kind:
-        xp = arrays.namespace(projected)
-        ah = solve_lower_transposed(smoother.factor, arrays.copy(smoother.whitened_trend))
-        projected = projected - ah.T @ xp.linalg.solve(smoother.information, ah)
+    projected = projected_inverse(smoother)
     if smoother.samples.row_regulariser.ndim == 2:
         return _correlated(smoother, arrays.as_numpy(projected))
     return _collapsed(smoother, projected)
+
+
+def projected_inverse(smoother: Smoother) -> Array:
+    """Q = A - AH (H'AH)^-1 H'A of the places, (U, U); A without a trend.
+
+    Parameters
+    ----------
+    smoother : Smoother
+
+    Returns
+    -------
+    array of shape (U, U)
+    """
+    inverse = smoother.inverse
+    if not smoother.trend.kind:
+        return inverse
+    ah = solve_lower_transposed(smoother.factor, arrays.copy(smoother.whitened_trend))
+    return inverse - ah.T @ arrays.namespace(inverse).linalg.solve(smoother.information, ah)
+
+
+def weighted_residual(smoother: Smoother) -> FloatArray:
+    """Q y0 of the samples, (D, n_y): (y - H beta) weighted by the inverse of the covariance.
+
+    Parameters
+    ----------
+    smoother : Smoother
+
+    Returns
+    -------
+    ndarray of shape (D, n_y)
+    """
+    samples = smoother.samples
+    of_place = samples.share[:, None] * arrays.as_numpy(smoother.dual)[samples.index]
+    if samples.row_regulariser.ndim == 2:
+        return np.asarray(of_place)
+    return np.asarray(smoother.within / samples.row_regulariser[:, None] + of_place)
 
 
 def _collapsed(smoother: Smoother, projected: FloatArray) -> Parts:
@@ -62,8 +94,7 @@ def _collapsed(smoother: Smoother, projected: FloatArray) -> Parts:
     index, share, row_r, place_r = samples.index, samples.share, samples.row_regulariser, samples.regulariser
     place_q = arrays.as_numpy(arrays.diagonal(projected))
     diagonal = (1 - share) / row_r + share**2 * place_q[index]
-    dual = arrays.as_numpy(smoother.dual)
-    residual = (smoother.within / row_r[:, None] + share[:, None] * dual[index]) / diagonal[:, None]
+    residual = weighted_residual(smoother) / diagonal[:, None]
 
     both = np.stack([place_r, samples.gain], axis=1)
     # sums over all places of Q_uv^2 c_v, and what place u itself has to contribute instead

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .._typing import FloatArray, IntArray
+from ..golden import golden_sections
 
 __all__ = ["shortest"]
 
@@ -14,7 +15,6 @@ GRID = 49
 VALLEYS = 3
 NEARLY = 1.1
 """A valley whose floor on the grid is wider than the lowest by more is not searched."""
-GOLDEN = (np.sqrt(5.0) - 1) / 2
 
 
 def shortest(
@@ -49,16 +49,7 @@ def shortest(
     best = _valleys(width(grid))
     outside = np.broadcast_to(outside, best.shape)
     left, right = np.maximum(best - 1, 0) / (GRID - 1), np.minimum(best + 1, GRID - 1) / (GRID - 1)
-    inner, outer = right - GOLDEN * (right - left), left + GOLDEN * (right - left)
-    at_inner, at_outer = width(inner), width(outer)
-    for _ in range(36):
-        smaller = at_inner < at_outer
-        left, right = np.where(smaller, left, inner), np.where(smaller, outer, right)
-        probe = np.where(smaller, right - GOLDEN * (right - left), left + GOLDEN * (right - left))
-        at_probe = width(probe)
-        inner, outer = np.where(smaller, probe, outer), np.where(smaller, inner, probe)
-        at_inner, at_outer = np.where(smaller, at_probe, at_outer), np.where(smaller, at_inner, at_probe)
-    floor = 0.5 * (left + right)
+    floor, _ = golden_sections(width, left, right, 36)
     lowest = np.argmin(width(floor), axis=0)[None]
     part, outside = np.take_along_axis(floor, lowest, axis=0)[0], outside[0]
     for end in (0.0, 1.0):  # a monotone density has its shortest interval at an end of the support

@@ -7,7 +7,8 @@ keeps its relative accuracy as t -> 0, since thousands of such small terms are s
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias, TypeVar
 
 from .._typing import FloatArray
 from .breaks import breaks
@@ -18,7 +19,11 @@ from .transform import Characteristic, affine
 
 __all__ = ["Characteristic", "characteristic", "is_formula", "standard_breaks"]
 
-_cache: dict[tuple[str, tuple[float, ...]], Characteristic] = {}
+T = TypeVar("T")
+_Key: TypeAlias = tuple[str, tuple[float, ...]]
+
+_cache: dict[_Key, Characteristic] = {}
+_breaks: dict[_Key, FloatArray] = {}
 _CACHED = 256
 
 
@@ -46,15 +51,7 @@ def characteristic(name: str, shapes: tuple[float, ...], frozen_standard: Any) -
     >>> law.strip
     (-inf, 1.0)
     """
-    key = (name, shapes)
-    if key not in _cache:
-        while len(_cache) >= _CACHED:
-            _cache.pop(next(iter(_cache)))
-        _cache[key] = _choose(name, shapes, frozen_standard)
-    return _cache[key]
-
-
-_breaks: dict[tuple[str, tuple[float, ...]], FloatArray] = {}
+    return _kept(_cache, (name, shapes), lambda: _choose(name, shapes, frozen_standard))
 
 
 def standard_breaks(name: str, shapes: tuple[float, ...], frozen_standard: Any) -> FloatArray:
@@ -78,12 +75,16 @@ def standard_breaks(name: str, shapes: tuple[float, ...], frozen_standard: Any) 
     >>> standard_breaks("arcsine", (), stats.arcsine()).tolist()
     [0.0, 1.0]
     """
-    key = (name, shapes)
-    if key not in _breaks:
-        while len(_breaks) >= _CACHED:
-            _breaks.pop(next(iter(_breaks)))
-        _breaks[key] = breaks(frozen_standard)
-    return _breaks[key]
+    return _kept(_breaks, (name, shapes), lambda: breaks(frozen_standard))
+
+
+def _kept(cache: dict[_Key, T], key: _Key, make: Callable[[], T]) -> T:
+    """What is made once for a key, and kept until many others have come."""
+    if key not in cache:
+        while len(cache) >= _CACHED:
+            cache.pop(next(iter(cache)))
+        cache[key] = make()
+    return cache[key]
 
 
 def _choose(name: str, shapes: tuple[float, ...], frozen: Any) -> Characteristic:

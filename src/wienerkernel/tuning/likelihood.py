@@ -9,10 +9,10 @@ import numpy as np
 
 from .. import arrays
 from .._typing import FloatArray
-from ..smoother import Smoother
+from ..leave_one_out import weighted_residual
 from .data import Data, Parameters
 
-__all__ = ["log_likelihood", "weighted_residual"]
+__all__ = ["log_likelihood"]
 
 
 def log_likelihood(data: Data, parameters: Parameters, values: FloatArray) -> tuple[float, FloatArray]:
@@ -63,21 +63,3 @@ def log_likelihood(data: Data, parameters: Parameters, values: FloatArray) -> tu
             by_mean = float(np.sum(weighted_residual(smoother) * data.mean_scale[:, None]))
             gradient[parameters.n_kernel] += by_mean * parameters.mean_slope(values, parameters.n_kernel)
     return smoother.log_likelihood(), gradient
-
-
-def weighted_residual(smoother: Smoother) -> FloatArray:
-    """Q y0 of the samples, (D, n_y): (y - H beta) weighted by the inverse of the covariance.
-
-    Parameters
-    ----------
-    smoother : Smoother
-
-    Returns
-    -------
-    ndarray of shape (D, n_y)
-    """
-    samples = smoother.samples
-    of_place = samples.share[:, None] * arrays.as_numpy(smoother.dual)[samples.index]
-    if samples.row_regulariser.ndim == 2:
-        return np.asarray(of_place)
-    return np.asarray(smoother.within / samples.row_regulariser[:, None] + of_place)

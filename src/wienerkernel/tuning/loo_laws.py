@@ -9,10 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from ..kernels.tiles import mirrored
-from ..linalg import inverse_from_cholesky, matmul, solve_lower_transposed
+from ..leave_one_out import projected_inverse, weighted_residual
+from ..linalg import matmul
 from ..smoother import Smoother
-from .likelihood import weighted_residual
 
 __all__ = ["LeaveOneOutLaws"]
 
@@ -57,7 +56,7 @@ class LeaveOneOutLaws:
             msg = "leave-one-out laws need independent noise: noise_scale must be of shape (n,)"
             raise ValueError(msg)
         self.smoother = smoother
-        self.projected = _projected_inverse(smoother)
+        self.projected = projected_inverse(smoother)
         pairs = np.stack([samples.index, samples.share * samples.scale], axis=1)
         _, first, group = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
         self.group = group.ravel()
@@ -152,15 +151,6 @@ class LeaveOneOutLaws:
         by_place = by_place + np.diagonal(by_reduced) / samples.regulariser
         total = float(by_ridge.sum() + by_place.sum() - np.sum(by_quotient * within))
         return by_kernel, total
-
-
-def _projected_inverse(smoother: Smoother) -> FloatArray:
-    """Q = A - AH (H'AH)^-1 H'A of the places, (U, U)."""
-    inverse = mirrored(inverse_from_cholesky(smoother.factor))
-    if len(smoother.information):
-        ah = solve_lower_transposed(smoother.factor, smoother.whitened_trend.copy())
-        inverse -= ah.T @ np.linalg.solve(smoother.information, ah)
-    return np.asarray(inverse)
 
 
 def _lower_product(left: FloatArray, right: FloatArray) -> FloatArray:

@@ -13,11 +13,11 @@ from typing import TypeAlias
 import numpy as np
 
 from .._typing import FloatArray
+from ..leave_one_out import weighted_residual
 from ..noise.family import Family
 from ..smoother import Smoother
 from .blend import Blend, ShapeGrid, shape_grid
 from .data import Data, Parameters
-from .likelihood import weighted_residual
 from .log_density import LogDensity
 from .loo_laws import LeaveOneOutLaws
 from .rows import Rows

@@ -169,9 +169,8 @@ class _Search:
             parameters = Parameters(self.kernel, ScaledShape(shape))
             if method == "loo":
                 # The shape belongs to these values: a search that begins far from them would not see it.
-                objective = LeaveOneOutScore(self.data, parameters)
-                box, free = search_box(self.data, parameters), np.ones(len(values), dtype=bool)
-                values, value = self.optimiser.maximise(objective, values, box, free)
+                score = LeaveOneOutScore(self.data, parameters)
+                values, value = self._climb(score, search_box(self.data, parameters), values)
         return parameters, values, value
 
     def _residual_shape(self, parameters: Parameters, values: FloatArray) -> SmoothedResiduals | None:
@@ -215,18 +214,21 @@ class _Search:
 
     def _loo(self, parameters: Parameters, values: FloatArray) -> tuple[FloatArray, float]:
         """From the likelihood's maximum, and from the best of the points that the likelihood started with."""
-        box, objective = search_box(self.data, parameters), LeaveOneOutScore(self.data, parameters)
-        free = np.ones(len(values), dtype=bool)
+        box, score = search_box(self.data, parameters), LeaveOneOutScore(self.data, parameters)
         others = list(_starts(box, parameters))
         for other in others:
             other[parameters.shapes] = values[parameters.shapes]
-        found = self.optimiser.maximise(objective, values, box, free)
+        found = self._climb(score, box, values)
         message = self.optimiser.message
-        second = self.optimiser.maximise(objective, self.optimiser.best_of(objective, others, box), box, free)
+        second = self._climb(score, box, self.optimiser.best_of(score, others, box))
         if found[1] >= second[1]:
             self.optimiser.message = message
             return found
         return second
+
+    def _climb(self, score: LeaveOneOutScore, box: SearchBox, start: FloatArray) -> tuple[FloatArray, float]:
+        """Maximise the score over all parameters from one point."""
+        return self.optimiser.maximise(score, start, box, np.ones(len(start), dtype=bool))
 
     def warn(self, parameters: Parameters, values: FloatArray) -> None:
         """Tell what a user should know, in one warning."""
