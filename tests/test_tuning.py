@@ -30,13 +30,13 @@ from wienerkernel.noise.family import Family, KnownLaw, noise_model
 from wienerkernel.noise.smoothed import SmoothedResiduals
 from wienerkernel.tuning import Data, tune
 from wienerkernel.tuning.data import Parameters
-from wienerkernel.tuning.likelihood import log_likelihood
+from wienerkernel.tuning.likelihood import Likelihood
 from wienerkernel.tuning.log_density import LogDensity
 from wienerkernel.tuning.loo_laws import LeaveOneOutLaws
 from wienerkernel.tuning.loo_score import LeaveOneOutScore
 from wienerkernel.tuning.rows import Rows
 from wienerkernel.tuning.search_box import search_box
-from wienerkernel.tuning.standard_law import StandardLaw
+from wienerkernel.tuning.standard_law import StandardLaw, slope_of
 
 KERNELS = {
     "RBF": RBF(1.3),
@@ -94,7 +94,7 @@ def _assert_gradient(objective, point, tolerance=1e-6):
 def test_gradients_equal_finite_differences_for_every_kernel(name, law):
     data, parameters = _data(), Parameters(KERNELS[name], noise_model(law))
     point = _start(parameters)
-    _assert_gradient(lambda values: log_likelihood(data, parameters, values), point)
+    _assert_gradient(Likelihood(data, parameters), point)
     _assert_gradient(LeaveOneOutScore(data, parameters), point)
 
 
@@ -109,6 +109,8 @@ def test_gradients_equal_finite_differences_for_every_kernel(name, law):
         ("uniform", {"trend": "linear"}),
         ("beta", {}),
         ("skewnorm", {}),
+        ("weibull_min", {}),
+        ("genextreme", {}),
     ],
 )
 def test_gradients_by_the_noise_equal_finite_differences(family, options):
@@ -123,8 +125,8 @@ def test_gradients_see_a_mean_that_depends_on_the_noise(options):
     data = _data(**options)
     parameters = Parameters(1.5 * RBF(1.0), Family("gamma", loc=-0.2))
     point = _start(parameters)
-    likelihood = log_likelihood(data, parameters, point)[1]
-    expected = _differences(lambda values: log_likelihood(data, parameters, values), point)
+    likelihood = Likelihood(data, parameters)(point)[1]
+    expected = _differences(Likelihood(data, parameters), point)
     np.testing.assert_allclose(likelihood[:-1], expected[:-1], rtol=1e-6)  # the last is a shape
     _assert_gradient(LeaveOneOutScore(data, parameters), point, tolerance=5e-6)
 
@@ -133,7 +135,7 @@ def test_gradient_of_the_likelihood_under_correlated_noise_equals_finite_differe
     rng = np.random.default_rng(3)
     data = _data(noise_scale=np.eye(14) + 0.2 * rng.normal(size=(14, 14)), repeats=False)
     parameters = Parameters(1.5 * RBF(1.0), Family("norm"))
-    _assert_gradient(lambda values: log_likelihood(data, parameters, values), _start(parameters))
+    _assert_gradient(Likelihood(data, parameters), _start(parameters))
 
 
 @pytest.mark.parametrize("noise_scale", [np.ones(14), np.linspace(0.5, 2.0, 14)])
@@ -143,7 +145,7 @@ def test_likelihood_is_the_density_of_a_normal_vector(noise_scale):
     point = _start(parameters)
     covariance = 1.5 * RBF(1.0)(data.X) + 0.49 * np.diag(noise_scale**2)
     expected = sum(stats.multivariate_normal(np.zeros(14), covariance).logpdf(column) for column in data.y.T)
-    assert log_likelihood(data, parameters, point)[0] == pytest.approx(expected, rel=1e-12)
+    assert Likelihood(data, parameters)(point)[0] == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("law", ["gamma(0.4, loc=-0.3, scale=0.8)", "laplace(0, 0.5)", "norm(0, 0.5)"])
@@ -223,6 +225,23 @@ def test_log_density_equals_that_of_the_linear_combination(name, spread):
     known = np.isfinite(expected)
     np.testing.assert_allclose(density.value[known], expected[known], rtol=1e-6, atol=1e-7)
     assert np.all(np.isfinite(density.value))
+
+
+@pytest.mark.parametrize("shape", [1.5, 2.5, 5.0])
+@pytest.mark.parametrize("name", ["weibull_min", "gennorm"])
+def test_terms_of_single_weights_are_accurate_near_zeros_of_the_characteristic_function(name, shape):
+    law = StandardLaw(Family(name).law(1.0, [np.log(shape)]))
+    theta = 0.45 * law.sector
+    v, r = np.array([1.0, -0.3, -2.2]), np.exp(np.linspace(-3.0, 3.0, 400))
+    t = v[:, None] * r * np.exp(-1j * theta)
+    exact = law.logcf(t)
+    size = np.minimum(np.abs(np.exp(exact)), 1.0)
+    value, slope = (law.single(v, r, theta, slopes) for slopes in (False, True))
+    assert np.max(np.abs(np.expm1(value - exact)) * size) < 1e-9
+    expected = slope_of(law, t)
+    assert np.max(np.abs(slope - expected) * size / np.maximum(1.0, np.abs(expected))) < 1e-6
+    if shape == 2.5:  # the logarithm alone would not do
+        assert np.isfinite(law.ray(theta).smooth_until)
 
 
 def test_log_density_of_smoothed_residuals_is_a_mixture_of_normal_ones():
@@ -367,6 +386,32 @@ def test_bad_luck_ends_in_a_model_and_a_warning_that_names_the_parameter(case, m
     assert any(name in str(warning.message) for warning in record)
     assert np.all(np.isfinite(tuned.kernel.theta))
     assert 0 < tuned.noise.std() < np.inf
+
+
+FAMILIES = (
+    "beta exponnorm fisk gamma genextreme gennorm genpareto gumbel_r invgamma invgauss laplace logistic lognorm lomax "
+    "pareto skewnorm t triang uniform weibull_min"
+)
+
+
+@pytest.mark.parametrize("family", FAMILIES.split())
+def test_every_family_ends_in_a_model(family):
+    """Normal data drive many shapes to the end of their range."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, size=(30, 1))
+    data = Data(X, np.sin(X) + 0.3 * rng.normal(size=X.shape), np.ones(30))
+    tuned = _silent(data, RBF(), Family(family), method="likelihood")
+    assert np.isfinite(tuned.value)
+    assert 0.2 < tuned.noise.std() < 0.4
+
+
+def test_a_family_near_the_end_of_its_exponential_moments_is_tuned():
+    """A Weibull law whose shape is a little above 1 has moments E exp(sM) beyond all numbers."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, size=(25, 1))
+    data = Data(X, np.sin(X) + 0.3 * rng.exponential(size=X.shape), np.ones(25))
+    tuned = _silent(data, RBF(), Family("weibull_min", bounds={"c": (0.9, 1.3)}), method="loo")
+    assert np.isfinite(tuned.value)
 
 
 def test_duplicated_rows_with_different_targets_are_noise():

@@ -295,12 +295,23 @@ def test_affine_relatives_share_one_contour():
 
 def test_weibull_moment_generating_function_beyond_the_sector():
     # E exp(sX) for Rayleigh: 1 + s exp(s^2/2) sqrt(pi/2) (1 + erf(s/sqrt 2))
-    for s in (0.1, 1.0, 5.0, 30.0):
+    for s in (0.1, 1.0, 5.0, 30.0, 300.0):
         expected = mp.log(
             1 + s * mp.exp(mp.mpf(s) ** 2 / 2) * mp.sqrt(mp.pi / 2) * (1 + mp.erf(s / mp.sqrt(2)))
         )
         got = law("rayleigh").logcf(np.array([-1j * s]))[0]
         assert abs(got - float(expected)) <= 1e-13 * float(expected)
+
+
+def test_exponential_moments_beyond_all_numbers_are_infinite():
+    # log E exp(sX) for shape 1.05 is about 0.05 (s/1.05)^21: moderate at s = 1, huge at s = 7
+    near_exponential = law("weibull_min", 1.05)
+    expected = mp.log(
+        mp.quad(lambda x: 1.05 * x**0.05 * mp.exp(x - x ** mp.mpf(1.05)), [0, 1, 10, 30, 100, 300, 1000])
+    )
+    got = near_exponential.logcf(np.array([-1j, -7j]))
+    assert abs(got[0] - float(expected)) < 1e-12
+    assert np.isposinf(got[1].real)
 
 
 @pytest.mark.parametrize(
@@ -373,7 +384,7 @@ def test_density_that_is_no_density_is_refused():
         def _ppf(self, q):
             return np.asarray(q)
 
-    with pytest.raises(ValueError, match="integrates to"):
+    with pytest.raises(ValueError, match=r"density of half\(\) integrates to"):
         numerical(Half(a=0.0, b=1.0, name="half")())
 
 

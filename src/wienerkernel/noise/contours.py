@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cached_property, partial
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from .._typing import ComplexArray, FloatArray
@@ -10,6 +13,9 @@ from .tabulated import tabulated
 from .transform import HALF_PI, INF, Characteristic, LogCF, by_chunks, expm1, log1p, piecewise, polyval
 
 __all__ = ["Contour", "student", "symmetric"]
+
+LARGEST = 1e5
+"""Of log E exp(sM): to resolve a mean beyond exp(1e5) would take too many nodes."""
 
 
 class Contour:
@@ -108,11 +114,26 @@ class Contour:
             int
         )
         out = np.empty(t.shape, dtype=complex)
-        for k in np.unique(level):
-            where = level == k
-            x, log_w = self.rule(int(k)) if k >= -self.LEVELS else self._tilted(float(np.abs(t[where]).max()))
+        # The rotated rules end with the sector. Below it x is real, and the mean of exp(itx) may be huge.
+        level = np.maximum(level, -self.LEVELS - 1)
+        overflow = (level < -self.LEVELS) & (-t.imag > self._steepest)
+        out[overflow] = INF
+        for k in np.unique(level[~overflow]):
+            where = (level == k) & ~overflow
+            s = min(float(np.abs(t[where]).max()), self._steepest)
+            x, log_w = self.rule(int(k)) if k >= -self.LEVELS else self._tilted(s)
             out[where] = self._sum(t[where], x, log_w)
         return out
+
+    @cached_property
+    def _steepest(self) -> float:
+        """Largest s for which log E exp(sM) is computed."""
+        v = np.arange(-400.0, 400.0, 0.05)
+        with np.errstate(over="ignore", invalid="ignore"):
+            height = self.log_xf(np.asarray(v + 0j)).real
+            known = np.isfinite(height)
+            # s x + height <= LARGEST above its maximum, at all x
+            return float(np.min((LARGEST + height[known].max() - height[known]) / np.exp(v[known])))
 
     def _tilted(self, s: float, order: int = 0) -> tuple[ComplexArray, ComplexArray]:
         """Real nodes that resolve x^order exp(sx) f(x)."""
@@ -127,25 +148,48 @@ class Contour:
         return self._nodes(0.0, min(0.08 * self.opening, 0.6 / np.sqrt(curvature + 1)), left, right)
 
     def _sum(self, t: ComplexArray, x: ComplexArray, log_w: ComplexArray) -> ComplexArray:
-        weights = np.exp(log_w)
+        weights, reach = np.exp(log_w), float(np.abs(x).max())
+        # moments over k!, in units of the reach: with |t| reach < 1 the 20th is the last that float64 can see
+        powers = np.cumprod(np.tile(x / reach, (20, 1)), axis=0) @ weights
+        series = np.concatenate([[0.0], powers.real / np.cumprod(np.arange(1.0, 21.0))])
+
+        def tiny(t: ComplexArray) -> ComplexArray:
+            return log1p(polyval(1j * t * reach, series))
 
         def small(t: ComplexArray) -> ComplexArray:
             return log1p(expm1(1j * t[:, None] * x) @ weights)
 
         def large(t: ComplexArray) -> ComplexArray:
-            terms = 1j * t[:, None] * x + log_w
-            largest = terms.real.max(axis=1)
-            return np.asarray(largest + np.log(np.exp(terms - largest[:, None]).sum(axis=1)))
+            out = np.empty(t.shape, dtype=complex)
+            octave = np.floor(np.log2(np.abs(t)))
+            for k in np.unique(octave):
+                where = octave == k
+                kept = _heard(t[where], x, log_w)
+                out[where] = by_chunks(partial(_log_sum, x[kept], log_w[kept]), int(kept.sum()), t[where])
+            return out
 
-        return piecewise(
-            1 / self.mean,
-            lambda t: by_chunks(small, len(x), t),
-            lambda t: by_chunks(large, len(x), t),
-        )(t)
+        mid = piecewise(1 / self.mean, lambda t: by_chunks(small, len(x), t), large)
+        return piecewise(1 / reach, tiny, mid)(t)
 
     def characteristic(self) -> Characteristic:
         """Tabulated along rays."""
         return Characteristic(tabulated(self.direct, self.mean), (-INF, self.upper), self.sector)
+
+
+def _heard(t: ComplexArray, x: ComplexArray, log_w: ComplexArray) -> NDArray[np.bool_]:
+    """Which nodes any of the t, all of them large, can hear: next to the loudest, the others are rounding error."""
+    corners = np.multiply.outer(
+        [np.abs(t).min(), np.abs(t).max()], np.exp(1j * np.array([np.angle(t).min(), np.angle(t).max()]))
+    ).ravel()
+    loudness = log_w.real - (corners[:, None] * x).imag
+    return np.asarray(np.any(loudness > loudness.max(axis=1, keepdims=True) - 45, axis=0))
+
+
+def _log_sum(x: ComplexArray, log_w: ComplexArray, t: ComplexArray) -> ComplexArray:
+    """Log of the sum of exp(itx) with these weights, (n,)."""
+    terms = 1j * t[:, None] * x + log_w
+    largest = terms.real.max(axis=1)
+    return np.asarray(largest + np.log(np.exp(terms - largest[:, None]).sum(axis=1)))
 
 
 def symmetric(half: Contour) -> Characteristic:
@@ -171,8 +215,15 @@ def symmetric(half: Contour) -> Characteristic:
     def small(t: ComplexArray) -> ComplexArray:
         return log1p(polyval(t * t, series))
 
-    direct = piecewise(near, small, large)
-    return Characteristic(tabulated(direct, unit, power=2), (-half.upper or 0.0, half.upper), half.sector)
+    table = tabulated(piecewise(near, small, large), unit, power=2)
+
+    def logcf(t: ComplexArray) -> ComplexArray:
+        # even, and real on the real axis: one quadrant has all
+        t = np.where(t.real < 0, -t, t)
+        value = table(np.where(t.imag > 0, t.conj(), t))
+        return np.where(t.imag > 0, value.conj(), value)
+
+    return Characteristic(logcf, (-half.upper or 0.0, half.upper), half.sector)
 
 
 def student(df: float) -> Characteristic:

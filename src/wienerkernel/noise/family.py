@@ -23,11 +23,21 @@ __all__ = ["Family", "KnownLaw", "NoiseModel", "ScaledShape", "known_noise", "no
 DEFAULT_BOUNDS = (0.05, 50.0)
 BOUNDS: dict[str, dict[str, tuple[float, float]]] = {
     "beta": {"a": (0.1, 100.0), "b": (0.1, 100.0)},
+    "burr": {"c": (2.1, 50.0), "d": (0.1, 50.0)},
+    "burr12": {"c": (0.5, 20.0), "d": (4.2, 50.0)},
     "exponnorm": {"K": (0.02, 50.0)},
+    "fisk": {"c": (2.1, 50.0)},
     "gamma": {"a": (0.05, 500.0)},
+    "genextreme": {"c": (-0.45, 0.9)},
     "gennorm": {"beta": (0.3, 20.0)},
+    "genpareto": {"c": (-0.9, 0.45)},
+    "invgamma": {"a": (2.1, 200.0)},
     "invgauss": {"mu": (0.01, 20.0)},
+    "invweibull": {"c": (2.1, 50.0)},
+    "johnsonsu": {"a": (-5.0, 5.0), "b": (0.7, 20.0)},
+    "loglaplace": {"c": (2.1, 50.0)},
     "lognorm": {"s": (0.05, 2.0)},
+    "lomax": {"c": (2.1, 100.0)},
     "pareto": {"b": (2.1, 100.0)},
     "skewnorm": {"a": (-30.0, 30.0)},
     "t": {"df": (2.1, 200.0)},
@@ -190,7 +200,8 @@ class Family:
         given = np.asarray(shapes, dtype=float)
         values = iter(np.where(self._log, np.exp(np.where(self._log, given, 0.0)), given).tolist())
         full = [next(values) if value is None else value for value in self._fixed]
-        mean, variance = (float(moment) for moment in self.dist.stats(*full, moments="mv"))
+        with np.errstate(all="ignore"):  # of shapes that are too extreme for scipy.stats
+            mean, variance = (float(moment) for moment in self.dist.stats(*full, moments="mv"))
         if not (np.isfinite(mean) and np.isfinite(variance) and variance > 0):
             msg = f"{self.dist.name} with shapes {full} has variance {variance}; give Family bounds that exclude it"
             raise ValueError(msg)

@@ -68,7 +68,8 @@ def panelled(middle: FloatArray, half: FloatArray, series: FloatArray, law: Any)
     masses = half[:, None] * w * (series @ np.polynomial.legendre.legvander(x, POINTS - 1).T)
     total = masses.sum()
     if not abs(total - 1) < 1e-6:
-        msg = f"the density of {law!r} integrates to {total}, not to 1"
+        name = f"{law.dist.name}{law.args}" if hasattr(law, "dist") else repr(law)
+        msg = f"the density of {name} integrates to {total}, not to 1"
         raise ValueError(msg)
     masses, series = masses / total, series / total
     mean = float(np.sum(masses * nodes))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+import contextlib
 from functools import cached_property
 from typing import Any
 
@@ -114,6 +114,19 @@ class ScipyNoise(Noise):
         """Of order 2, 3, ..., as far as they have been asked for: each is an integral."""
         return []
 
+    @cached_property
+    def _tail(self) -> float:
+        """Moments of order below it exist: the density falls like a power of x, or faster than float64 can follow."""
+        tail = np.inf
+        for sign, end in zip((-1.0, 1.0), self._standard.support(), strict=True):
+            if np.isinf(end):
+                with np.errstate(all="ignore"), contextlib.suppress(ArithmeticError):  # of scipy.stats
+                    near, far = np.log(self._standard.pdf(sign * np.array([1e10, 1e15])))
+                    power = (near - far) / np.log(1e5)
+                    if np.isfinite(power) and power > 1:  # as any density's
+                        tail = min(tail, power - 1 - 1e-6)
+        return float(tail)
+
     def _central_moment(self, mean: float, order: int) -> float:
         """E (M - mean)^order, NaN where it does not exist."""
         from scipy.integrate import tanhsinh
@@ -121,12 +134,8 @@ class ScipyNoise(Noise):
         if self.discrete:
             values, probabilities = self.atoms()
             return float(probabilities @ (values - mean) ** order)
-        with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # scipy.stats complains of integrals that diverge; we only ask whether
-            if not np.isfinite(self.frozen.moment(order)):
-                return np.nan
+        if order >= self._tail:
+            return np.nan
         lower, upper = self.support()
         scale = float(self.frozen.std())
         middle = float(self.frozen.median())

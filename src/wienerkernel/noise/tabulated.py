@@ -104,7 +104,9 @@ def tabulated(direct: LogCF, unit: float = 1.0, power: int = 1) -> LogCF:
         r = np.abs(t)
         tiny = r * unit < np.exp(-SPAN)
         safe = np.where(tiny, np.exp(-SPAN) / unit, t)
-        return np.asarray(direct(safe) * np.where(tiny, t / safe, 1.0) ** power)
+        out = direct(safe)
+        out[tiny] *= (t[tiny] / safe[tiny]) ** power
+        return out
 
     def right_half(t: ComplexArray) -> ComplexArray:
         """Re t >= 0, shape (n,)."""

@@ -62,10 +62,10 @@ class Blend(StandardLaw):
         parts = zip(self.weights, self.laws, strict=True)
         return np.asarray(sum(weight * law.samples(theta, first, last) for weight, law in parts))
 
-    def axis(self, x: FloatArray, slopes: bool) -> ComplexArray:
-        """L(x), or its derivative by log x, at real x; the laws are so close that their phases differ by less than pi."""
-        values = [law.axis(x, slopes) for law in self.laws]
-        result = np.zeros(x.shape, dtype=complex)
+    def single(self, v: FloatArray, r: FloatArray, theta: float, slopes: bool) -> ComplexArray:
+        """L(v r e^{-i theta}), or its derivative by log r; the laws are so close that phases differ by less than pi."""
+        values = [law.single(v, r, theta, slopes) for law in self.laws]
+        result = np.zeros(values[0].shape, dtype=complex)
         for value, weight in zip(values, self.weights, strict=True):
             turns = np.rint((value - values[0]).imag / (2 * np.pi)) if not slopes else 0.0
             result += weight * (value - 2j * np.pi * turns)
@@ -136,8 +136,13 @@ def shape_grid(family: Family) -> ShapeGrid | None:
     bounds = family.shape_bounds
     if len(bounds) != 1 or family.linear_shapes:
         return None
-    middle = StandardLaw(family.law(1.0, bounds.mean(axis=1)))
-    if middle.sector == 0 or any(np.isfinite(end) and end != 0 for end in middle.strip):
+    low, high = bounds[0]
+    try:
+        laws = [StandardLaw(family.law(1.0, [shape])) for shape in (low, (low + high) / 2, high)]
+    except ValueError:  # not a law everywhere
+        return None
+    ends = {end for law in laws for end in law.strip}
+    if any(law.sector == 0 or law.strip != laws[0].strip for law in laws) or ends - {-np.inf, 0.0, np.inf}:
         return None
     return ShapeGrid(lambda shape: family.law(1.0, [shape]), float(bounds[0, 0]), float(bounds[0, 1]))
 

@@ -5,18 +5,22 @@ The gradient is dObjective/dK, pulled back through the kernel: one inverse and n
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from .. import arrays
 from .._typing import FloatArray
 from ..leave_one_out import weighted_residual
+from ..smoother import Smoother
 from .data import Data, Parameters
 
-__all__ = ["log_likelihood"]
+__all__ = ["Likelihood"]
 
 
-def log_likelihood(data: Data, parameters: Parameters, values: FloatArray) -> tuple[float, FloatArray]:
-    """Gaussian quasi-log-likelihood with the variance of the noise, and its gradient.
+@dataclass(frozen=True)
+class Likelihood:
+    """Gaussian quasi-log-likelihood with the variance of the noise, as a function of the parameters.
 
     Of the noise it sees mean and variance, so that its gradient by the shapes is left at 0. The trend's coefficients
     are at their best values. A given ridge does not enter: it belongs to the smoother, not to the data.
@@ -25,41 +29,50 @@ def log_likelihood(data: Data, parameters: Parameters, values: FloatArray) -> tu
     ----------
     data : Data
     parameters : Parameters
-    values : ndarray of shape (p,)
-
-    Returns
-    -------
-    value : float
-    gradient : ndarray of shape (p,)
 
     Examples
     --------
     >>> from wienerkernel import RBF
     >>> from wienerkernel.noise.family import Family
     >>> data = Data(np.array([[0.0], [1.0]]), np.array([[0.0], [1.0]]), np.ones(2))
-    >>> value, gradient = log_likelihood(data, Parameters(RBF(1.0), Family("norm")), np.zeros(2))
+    >>> value, gradient = Likelihood(data, Parameters(RBF(1.0), Family("norm")))(np.zeros(2))
     >>> round(value, 6), gradient.round(6).tolist()
     (-2.758107, [0.045513, -0.770192])
     """
-    kernel, noise = parameters.kernel_at(values), parameters.noise_at(values)
-    smoother = data.smoother(kernel, noise, data.covariance(noise.var()))
-    samples, (n, n_outputs) = smoother.samples, smoother.targets.shape
-    sensitivity = smoother.log_likelihood_sensitivity()
-    gradient = np.zeros(len(values))
-    by_theta = kernel.pullback(smoother.places, sensitivity, symmetric=True)
-    gradient[: parameters.n_kernel] = arrays.as_numpy(by_theta)
-    if parameters.noise.free_std:
-        covariance = samples.regulariser
-        diagonal = arrays.as_numpy(arrays.diagonal(sensitivity))
-        if covariance.ndim == 1:
-            by_variance = float(diagonal @ covariance)
-            by_variance += 0.5 * float(np.sum(smoother.within**2 / samples.row_regulariser[:, None]))
-            by_variance -= 0.5 * n_outputs * (n - samples.n_places)
-        else:
-            by_variance = 2 * float(np.sum(np.tril(arrays.as_numpy(sensitivity), -1) * covariance))
-            by_variance += float(diagonal @ np.diagonal(covariance))
-        gradient[parameters.n_kernel] = 2 * by_variance
-        if noise.mean():
-            by_mean = float(np.sum(weighted_residual(smoother) * data.mean_scale[:, None]))
-            gradient[parameters.n_kernel] += by_mean * parameters.mean_slope(values, parameters.n_kernel)
-    return smoother.log_likelihood(), gradient
+
+    data: Data
+    parameters: Parameters
+
+    def _smoother(self, values: FloatArray) -> Smoother:
+        noise = self.parameters.noise_at(values)
+        regulariser = self.data.covariance(noise.var())
+        return self.data.smoother(self.parameters.kernel_at(values), noise, regulariser)
+
+    def value(self, values: FloatArray) -> float:
+        """Value alone, which needs no inverse."""
+        return self._smoother(values).log_likelihood()
+
+    def __call__(self, values: FloatArray) -> tuple[float, FloatArray]:
+        """Value and gradient of shape (p,)."""
+        data, parameters, smoother = self.data, self.parameters, self._smoother(values)
+        kernel, noise = smoother.kernel, parameters.noise_at(values)
+        samples, (n, n_outputs) = smoother.samples, smoother.targets.shape
+        sensitivity = smoother.log_likelihood_sensitivity()
+        gradient = np.zeros(len(values))
+        by_theta = kernel.pullback(smoother.places, sensitivity, symmetric=True)
+        gradient[: parameters.n_kernel] = arrays.as_numpy(by_theta)
+        if parameters.noise.free_std:
+            covariance = samples.regulariser
+            diagonal = arrays.as_numpy(arrays.diagonal(sensitivity))
+            if covariance.ndim == 1:
+                by_variance = float(diagonal @ covariance)
+                by_variance += 0.5 * float(np.sum(smoother.within**2 / samples.row_regulariser[:, None]))
+                by_variance -= 0.5 * n_outputs * (n - samples.n_places)
+            else:
+                by_variance = 2 * float(np.sum(np.tril(arrays.as_numpy(sensitivity), -1) * covariance))
+                by_variance += float(diagonal @ np.diagonal(covariance))
+            gradient[parameters.n_kernel] = 2 * by_variance
+            if noise.mean():
+                by_mean = float(np.sum(weighted_residual(smoother) * data.mean_scale[:, None]))
+                gradient[parameters.n_kernel] += by_mean * parameters.mean_slope(values, parameters.n_kernel)
+        return smoother.log_likelihood(), gradient

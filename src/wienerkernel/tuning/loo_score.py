@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
 
 from .._typing import FloatArray
 from ..leave_one_out import weighted_residual
-from ..noise.family import Family
+from ..noise.family import Family, NoiseModel
 from ..smoother import Smoother
 from .blend import Blend, ShapeGrid, shape_grid
 from .data import Data, Parameters
@@ -27,7 +26,29 @@ __all__ = ["LeaveOneOutScore"]
 
 SHAPE_STEP = 2e-4
 
-_LawAndSlopes: TypeAlias = tuple[StandardLaw, list[Blend]]
+
+class _Laws:
+    """The standardised law at some shapes, and its derivatives by them, each made when it is asked for."""
+
+    def __init__(self, noise: NoiseModel, grid: ShapeGrid | None, shapes: FloatArray) -> None:
+        self._noise, self._shapes = noise, shapes
+        self._blends = grid(float(shapes[0])) if grid is not None else None
+
+    def _at(self, shapes: FloatArray) -> StandardLaw:
+        return StandardLaw(self._noise.law(1.0, shapes))
+
+    @cached_property
+    def law(self) -> StandardLaw:
+        return self._blends[0] if self._blends is not None else self._at(self._shapes)
+
+    @cached_property
+    def slopes(self) -> list[Blend]:
+        if self._blends is not None:
+            return [self._blends[1]]
+        steps, halves = SHAPE_STEP * np.eye(len(self._shapes)), np.array([0.5, -0.5]) / SHAPE_STEP
+        return [
+            Blend([self._at(self._shapes + step), self._at(self._shapes - step)], halves) for step in steps
+        ]
 
 
 @dataclass(frozen=True)
@@ -52,7 +73,7 @@ class LeaveOneOutScore:
 
     data: Data
     parameters: Parameters
-    _known: dict[bytes, _LawAndSlopes] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _known: dict[bytes, _Laws] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
     def _grid(self) -> ShapeGrid | None:
@@ -60,25 +81,13 @@ class LeaveOneOutScore:
         model = self.parameters.noise
         return shape_grid(model) if isinstance(model, Family) else None
 
-    def _law_and_slopes(self, shapes: FloatArray) -> _LawAndSlopes:
+    def _laws(self, shapes: FloatArray) -> _Laws:
         """The standardised law and its derivatives by the shapes, kept while the shapes stay the same."""
         key = shapes.tobytes()
         if key not in self._known:
             self._known.clear()
-            self._known[key] = self._make(shapes)
+            self._known[key] = _Laws(self.parameters.noise, self._grid, shapes)
         return self._known[key]
-
-    def _make(self, shapes: FloatArray) -> _LawAndSlopes:
-        if self._grid is not None:
-            law, slope = self._grid(float(shapes[0]))
-            return law, [slope]
-
-        def at(point: FloatArray) -> StandardLaw:
-            return StandardLaw(self.parameters.noise.law(1.0, point))
-
-        steps = SHAPE_STEP * np.eye(len(shapes))
-        halves = np.array([0.5, -0.5]) / SHAPE_STEP
-        return at(shapes), [Blend([at(shapes + step), at(shapes - step)], halves) for step in steps]
 
     def smoother(self, values: FloatArray) -> Smoother:
         """The smoother for these parameters, with the given ridge if there is one."""
@@ -88,15 +97,23 @@ class LeaveOneOutScore:
             regulariser = np.full_like(regulariser, data.ridge)
         return data.smoother(self.parameters.kernel_at(values), noise, regulariser)
 
+    def _density(self, values: FloatArray) -> tuple[LeaveOneOutLaws, LogDensity]:
+        loo, std = LeaveOneOutLaws(self.smoother(values)), self.parameters.noise_at(values).std()
+        rows = Rows(std * loo.weights, loo.counts, loo.model, std * loo.scale)
+        row = np.repeat(loo.group, loo.residual.shape[1])
+        law = self._laws(values[self.parameters.shapes]).law
+        return loo, LogDensity(law, rows, loo.residual.ravel(), row)
+
+    def value(self, values: FloatArray) -> float:
+        """Value alone, which needs no derivatives of the law."""
+        return float(self._density(values)[1].value.sum())
+
     def __call__(self, values: FloatArray) -> tuple[float, FloatArray]:
         """Value and gradient of shape (p,)."""
-        parameters = self.parameters
-        noise, smoother = parameters.noise_at(values), self.smoother(values)
-        law, slopes = self._law_and_slopes(values[parameters.shapes])
-        loo, std = LeaveOneOutLaws(smoother), noise.std()
+        parameters, noise = self.parameters, self.parameters.noise_at(values)
+        loo, density = self._density(values)
+        smoother, rows, std = loo.smoother, density.rows, noise.std()
         n, n_outputs = loo.residual.shape
-        rows = Rows(std * loo.weights, loo.counts, loo.model, std * loo.scale)
-        density = LogDensity(law, rows, loo.residual.ravel(), np.repeat(loo.group, n_outputs))
         by_residual, by_model, by_weights = density.gradient()
         by_kernel, by_log_ridge = loo.pullback(by_residual.reshape(n, n_outputs), by_model, std * by_weights)
         gradient = np.zeros(len(values))
@@ -115,6 +132,7 @@ class LeaveOneOutScore:
             if noise.mean():
                 by_std += by_mean * parameters.mean_slope(values, parameters.n_kernel)
             gradient[parameters.n_kernel] = by_std
+        slopes = self._laws(values[parameters.shapes]).slopes
         for k, slope in enumerate(slopes, start=parameters.shapes.start):
             gradient[k] = density.by_law(slope)
             if noise.mean():

@@ -18,6 +18,9 @@ MAX_ITERATIONS = 300
 RESTART_RANGE = np.log(20.0)
 OPTIONS: Any = {"maxiter": MAX_ITERATIONS, "ftol": 1e-9, "gtol": 1e-6, "maxls": 40}
 
+FAILURES = (NotPositiveDefiniteError, ValueError, ArithmeticError)
+"""What an objective may raise at extreme parameters, scipy.stats among others."""
+
 Objective = Callable[[FloatArray], tuple[float, FloatArray]]
 """Value and gradient at a vector of parameters; a sum over samples, to be maximised."""
 
@@ -56,12 +59,15 @@ class Optimiser:
         self.steepest: FloatArray = np.zeros(0)
         self.message = ""
 
-    def best_of(self, objective: Objective, starts: list[FloatArray], box: SearchBox) -> FloatArray:
+    def best_of(
+        self, value_at: Callable[[FloatArray], float], starts: list[FloatArray], box: SearchBox
+    ) -> FloatArray:
         """The best of some points.
 
         Parameters
         ----------
-        objective : Objective
+        value_at : callable
+            The objective without its gradient.
         starts : list of ndarray of shape (p,)
         box : SearchBox
 
@@ -71,7 +77,7 @@ class Optimiser:
 
         Raises
         ------
-        NotPositiveDefiniteError or ValueError
+        NotPositiveDefiniteError, ValueError or ArithmeticError
             That of the last point, if none can be evaluated.
         """
         best, found = -np.inf, None
@@ -80,8 +86,8 @@ class Optimiser:
             point = np.clip(start, box.low, box.high)
             self.evaluations += 1
             try:
-                value = objective(point)[0]
-            except (NotPositiveDefiniteError, ValueError) as failure:
+                value = value_at(point)
+            except FAILURES as failure:
                 error = failure
                 continue
             if value > best:
@@ -123,7 +129,7 @@ class Optimiser:
             self.evaluations += 1
             try:
                 value, gradient = objective(values)
-            except (NotPositiveDefiniteError, ValueError):
+            except FAILURES:
                 value, gradient = np.nan, np.zeros(len(start))
             if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
                 # A wall, higher than all that was seen.

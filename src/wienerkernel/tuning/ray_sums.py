@@ -186,16 +186,9 @@ class RaySum:
         result.real += matmul(self._histogram, real, transpose_b=True)
         result.imag += matmul(self._histogram, imag, transpose_b=True)
         for row, column in self._rough_chunks():
-            terms = self._single(law, row, column, slopes=False) * self.counts[column, None]
-            np.add.at(result, row, terms)
+            terms = law.single(self.weights[row, column], self.r, self.theta, slopes=False)
+            np.add.at(result, row, terms * self.counts[column, None])
         return result
-
-    def _single(self, law: StandardLaw, row: IntArray, column: IntArray, slopes: bool) -> ComplexArray:
-        """Terms of single weights, or their derivatives by log v, (n, K)."""
-        if self.theta == 0:
-            return law.axis(self.weights[row, column, None] * self.r, slopes)
-        argument = self.weights[row, column, None] * self.t
-        return slope_of(law, argument) if slopes else law.logcf(argument)
 
     def slope(self, law: StandardLaw, cotangent: ComplexArray) -> FloatArray:
         """Re sum_k cotangent_k v dE_k/dv for each weight, (rows, J)."""
@@ -208,7 +201,7 @@ class RaySum:
             found += self._stencil[p] * by_cell.ravel()[self._at + 2 * p]
         result[self._row, self._column] = found
         for row, column in self._rough_chunks():
-            slopes = self._single(law, row, column, slopes=True)
+            slopes = law.single(self.weights[row, column], self.r, self.theta, slopes=True)
             result[row, column] = np.einsum("nk,nk->n", slopes, cotangent[row]).real
         return np.asarray(result * self.counts)
 

@@ -21,7 +21,7 @@ from ..noise.base import as_generator
 from ..noise.family import Family, NoiseModel, ScaledShape, noise_model
 from ..noise.smoothed import SmoothedResiduals
 from .data import Data, Parameters
-from .likelihood import log_likelihood
+from .likelihood import Likelihood
 from .loo_score import LeaveOneOutScore
 from .optimiser import Optimiser
 from .residuals import outside_support, replicate_residuals, standardised_residuals
@@ -188,14 +188,10 @@ class _Search:
         box = search_box(self.data, parameters)
         free = np.ones(len(box.start), dtype=bool)
         free[parameters.shapes] = False
-
-        def objective(values: FloatArray) -> tuple[float, FloatArray]:
-            return log_likelihood(self.data, parameters, values)
-
-        begin = (
-            self.optimiser.best_of(objective, list(_starts(box, parameters)), box) if start is None else start
-        )
-        return self.optimiser.maximise(objective, begin, box, free)
+        objective = Likelihood(self.data, parameters)
+        if start is None:
+            start = self.optimiser.best_of(objective.value, list(_starts(box, parameters)), box)
+        return self.optimiser.maximise(objective, start, box, free)
 
     def _shapes(self, parameters: Parameters, values: FloatArray) -> FloatArray:
         """The shapes alone, by the leave-one-out score: the best of a few, then a search from there."""
@@ -208,9 +204,8 @@ class _Search:
             start = values.copy()
             start[free] = box.low[free] + np.array(point) * (box.high - box.low)[free]
             starts.append(start)
-        return self.optimiser.maximise(objective, self.optimiser.best_of(objective, starts, box), box, free)[
-            0
-        ]
+        best = self.optimiser.best_of(objective.value, starts, box)
+        return self.optimiser.maximise(objective, best, box, free)[0]
 
     def _loo(self, parameters: Parameters, values: FloatArray) -> tuple[FloatArray, float]:
         """From the likelihood's maximum, and from the best of the points that the likelihood started with."""
@@ -220,7 +215,7 @@ class _Search:
             other[parameters.shapes] = values[parameters.shapes]
         found = self._climb(score, box, values)
         message = self.optimiser.message
-        second = self._climb(score, box, self.optimiser.best_of(score, others, box))
+        second = self._climb(score, box, self.optimiser.best_of(score.value, others, box))
         if found[1] >= second[1]:
             self.optimiser.message = message
             return found

@@ -137,7 +137,23 @@ class StandardLaw:
             self._rays[theta] = RayTable(self, theta)
         return self._rays[theta]
 
-    def axis(self, x: FloatArray, slopes: bool) -> ComplexArray:
+    def single(self, v: FloatArray, r: FloatArray, theta: float, slopes: bool) -> ComplexArray:
+        """L(v r e^{-i theta}), or its derivative by log r, for each weight alone, near zeros of the function, too.
+
+        Parameters
+        ----------
+        v : ndarray of shape (n,)
+        r : ndarray of shape (K,)
+        theta : float
+        slopes : bool
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+        """
+        return self.ray(theta).single(v, r, slopes) if theta else self._on_axis(v[:, None] * r, slopes)
+
+    def _on_axis(self, x: FloatArray, slopes: bool) -> ComplexArray:
         """L(x), or its derivative by log x, at real x, from a table of the characteristic function.
 
         The logarithm has a singularity at every zero of the characteristic function; the function itself, a
@@ -164,11 +180,9 @@ class StandardLaw:
         if have >= needed or (have and np.max(np.abs(self._axis[0, -64:])) < 1e-17):
             return
         size = max(needed, 2 * have, 1024)
-        grid = step * (np.arange(size) - POINTS)
-        phi = np.exp(self.logcf(grid.astype(complex)))
-        h = 1e-4 * step / 0.1
-        up, down = (np.exp(self.logcf((grid + sign * h).astype(complex))) for sign in (1.0, -1.0))
-        self._axis = np.stack([phi, (up - down) / (2 * h)])
+        grid = step * (np.arange(have, size) - POINTS)
+        phi = np.concatenate([self._axis[0], np.exp(self.logcf(grid.astype(complex)))])
+        self._axis = np.stack([phi, _derivative(phi, step)])
 
 
 class RayTable:
@@ -179,6 +193,8 @@ class RayTable:
         self.start = 0
         self.smooth_until, self.series_until = np.inf, -np.inf
         self.values: ComplexArray = np.empty((2, 2, 0), dtype=complex)  # value or slope, sign, grid
+        self._rough: NDArray[np.bool_] = np.empty((2, 0), dtype=bool)  # sign, cell of the grid
+        self._fine: ComplexArray = np.empty((2, 2, 0), dtype=complex)
         self._tables: dict[tuple[bytes, int, bool], FloatArray] = {}
 
     def cover(self, low: float, high: float) -> None:
@@ -204,19 +220,50 @@ class RayTable:
             # What the function has lost to cancellation, no table can bring back.
             tolerance = 1e-9 + 1e-13 * np.exp(-there.real)
         # Zeros of the characteristic function spoil interpolation.
-        rough = ~np.all(error < tolerance, axis=0)
+        self._rough = np.pad(~(error < tolerance), ((0, 0), (POINTS, POINTS)))
+        rough = np.any(self._rough[:, POINTS:-POINTS], axis=0)
         self.smooth_until = float(probe[np.argmax(rough)]) - STEP if rough.any() else np.inf
         # Up to where the cumulants are as good as the function itself.
         t = np.exp(grid - 1j * self.theta) * np.array([[1.0], [-1.0]])
         close = np.all(self.law.is_series(t, value), axis=0)
         self.series_until = max(float(grid[np.argmin(close)]) - STEP, float(np.log(NEGLIGIBLE)))
         value[~np.isfinite(value)] = 0.0
-        slope = np.zeros_like(value)
-        for k, coefficient in enumerate(_DIFFERENCES, start=1):
-            slope[:, 3:-3] += (
-                coefficient / STEP * (value[:, 3 + k : len(grid) - 3 + k] - value[:, 3 - k : -3 - k])
-            )
-        self.values = np.stack([value, slope])
+        self.values = np.stack([value, _derivative(value, STEP)])
+
+    def single(self, v: FloatArray, r: FloatArray, slopes: bool) -> ComplexArray:
+        """L(v r e^{-i theta}), or its derivative by log r, for each weight alone: (n, K).
+
+        Where a zero of the characteristic function makes the logarithm rough, the function itself is interpolated,
+        without the turn of the edge and on a grid twice as fine.
+        """
+        log_x = np.log(np.abs(v))[:, None] + np.log(r)
+        self.cover(float(log_x.min(initial=0.0)), float(log_x.max(initial=0.0)))
+        negative = np.broadcast_to((v < 0)[:, None], log_x.shape).astype(np.intp)
+        result = _interpolate(self.values[int(slopes)], negative, log_x / STEP - self.start)
+        rough = self._rough[negative, np.floor(log_x / STEP).astype(np.intp) - self.start]
+        if rough.any():
+            log_x, negative = log_x[rough], negative[rough]
+            position = 2 * (log_x / STEP - self.start)
+            turn = 1j * self.law.edge * np.where(negative, -1.0, 1.0) * np.exp(log_x - 1j * self.theta)
+            phi = _interpolate(self._function[0], negative, position)
+            phi = np.where(phi == 0, 1e-300, phi)
+            if slopes:
+                result[rough] = _interpolate(self._function[1], negative, position) / phi + turn
+            else:
+                result[rough] = np.log(phi) + turn
+        return result
+
+    @property
+    def _function(self) -> ComplexArray:
+        """exp(L - i edge t) and its derivative by log r on a grid twice as fine: (2, sign, grid)."""
+        if self._fine.shape[2] != 2 * self.values.shape[2] - 1:
+            last = self.start + self.values.shape[2] - 1
+            t = np.exp(np.arange(2 * self.start, 2 * last + 1) * (STEP / 2) - 1j * self.theta)
+            turn = 1j * self.law.edge * np.stack([t, -t])
+            with np.errstate(all="ignore"):
+                phi = np.nan_to_num(np.exp(self.law.samples(self.theta, 2 * self.start, 2 * last) - turn))
+            self._fine = np.stack([phi, _derivative(phi, STEP / 2)])
+        return self._fine
 
     def table(self, shift: FloatArray, cells: int, slopes: bool) -> FloatArray:
         """Real and imaginary part of L for all cells and both signs of the weight, at all nodes: (2, K, 2 cells).
@@ -241,6 +288,22 @@ class RayTable:
         for k, low in enumerate(first):  # a node shifts the whole row of cells
             np.matmul(flat[:, 2 * low : 2 * (low + cells)], weights[:, k], out=result[:, k])
         return result
+
+
+def _derivative(values: ComplexArray, step: float) -> ComplexArray:
+    """Derivative along the last axis, 0 at its ends."""
+    slope, size = np.zeros_like(values), values.shape[-1]
+    for k, coefficient in enumerate(_DIFFERENCES, start=1):
+        slope[..., 3:-3] += (
+            coefficient / step * (values[..., 3 + k : size - 3 + k] - values[..., 3 - k : -3 - k])
+        )
+    return slope
+
+
+def _interpolate(table: ComplexArray, row: IntArray, position: FloatArray) -> ComplexArray:
+    """Values of a table's rows at positions between its columns."""
+    first, weights = stencil(position)
+    return np.asarray(sum(weights[p] * table[row, first + p] for p in range(POINTS)))
 
 
 def slope_of(law: StandardLaw, argument: ComplexArray) -> ComplexArray:
