@@ -126,7 +126,9 @@ def line(name, measured, flops, first=None, targets=()):
         print(f"   {name:22s} {measured}", flush=True)
         return
     seconds, gigabytes, results = measured
-    text = f"   {name:22s} {seconds:9.3f} s {flops / seconds / 1e12:7.1f} TFLOP/s {gigabytes:7.1f} GB"
+    text = f"   {name:22s} {seconds:9.3f} s {flops / seconds / 1e12:7.1f} TFLOP/s"
+    if gigabytes is not None:
+        text += f" {gigabytes:7.1f} GB"
     if first is not None:
         off = np.max(np.abs(results[0] - first[2][0])) / np.max(np.abs(first[2][0]))
         text += f"  {seconds / first[0]:6.2f} x the time; differs by {off:.0e}"
@@ -191,12 +193,53 @@ def check(n, options):
             print(f"   {name:22s} {off:.1e}  target 1e-9: {'met' if off <= 1e-9 else 'MISSED'}", flush=True)
 
 
+def other_libraries(n, options):
+    """The same work with arrays of CuPy and JAX, whose arrays are worked on out of place."""
+    if not options.device.startswith("cuda"):
+        return
+    print(f"\nfit, mean and all parts at {options.queries} points by array library, D = {n:,}")
+    tensors, flops = data(n, options.queries, options.device), n**3 / 3 + 2 * n**2 * options.queries
+    own = measure(parts, tensors, options.repeats)
+    line("torch", own, flops)
+    plain = tuple(t.cpu().numpy() for t in tensors)
+    del tensors
+    torch.cuda.empty_cache()
+    for name, wrap in (("CuPy", cupy_arrays), ("JAX", jax_arrays)):
+        try:
+            given, finish = wrap(plain)
+        except ImportError as error:
+            print(f"   {name:22s} {error}")
+            continue
+        times = []
+        for _ in range(1 + options.repeats):
+            start = time.perf_counter()
+            results = finish(parts(*given))
+            times.append(time.perf_counter() - start)
+        line(name, (statistics.median(times[1:]), None, results), flops, own)
+
+
+def cupy_arrays(plain):
+    """Arrays of CuPy, and how to wait for results."""
+    import cupy
+
+    return tuple(map(cupy.asarray, plain)), lambda results: [arrays.as_numpy(r) for r in results]
+
+
+def jax_arrays(plain):
+    """Arrays of JAX in double precision, and how to wait for results."""
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    return tuple(map(jax.numpy.asarray, plain)), lambda results: [arrays.as_numpy(r) for r in results]
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--sizes", type=int, nargs="*", default=[10_000, 30_000, 60_000, 100_000])
     parser.add_argument("--gradient-sizes", type=int, nargs="*", default=[30_000])
+    parser.add_argument("--library-sizes", type=int, nargs="*", default=[10_000, 30_000])
     parser.add_argument("--check", type=int, default=2000, help="rows of the comparison with NumPy")
     parser.add_argument("--queries", type=int, default=1000)
     parser.add_argument("--repeats", type=int, default=3)
@@ -218,6 +261,8 @@ def main():
             "log-likelihood and gradient", likelihood, n, options, n**3, ((GRADIENT_SECONDS.get(n), "s"),)
         )
         phases(n, options, inverse=True)
+    for n in options.library_sizes:
+        other_libraries(n, options)
 
 
 if __name__ == "__main__":

@@ -30,11 +30,13 @@ KERNELS = [
 ]
 
 
-@pytest.fixture(params=["torch", "array_api_strict", "jax.numpy"])
+@pytest.fixture(params=["torch", "array_api_strict", "jax.numpy", "cupy"])
 def xp(request):
     module = pytest.importorskip(request.param)
     if request.param == "jax.numpy":
         importlib.import_module("jax").config.update("jax_enable_x64", True)
+    if request.param == "cupy" and not module.cuda.is_available():
+        pytest.skip("CuPy needs a GPU")
     return module
 
 

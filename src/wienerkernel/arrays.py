@@ -64,7 +64,8 @@ def is_foreign(x: Array) -> bool:
     >>> is_foreign(np.zeros(2)), is_foreign([1.0])
     (False, False)
     """
-    return not is_numpy(x) and (library(x) == "torch" or hasattr(x, "__array_namespace__"))
+    # torch and CuPy follow the standard by way of array-api-compat
+    return not is_numpy(x) and (library(x) in ("torch", "cupy") or hasattr(x, "__array_namespace__"))
 
 
 def as_float64(x: Array) -> Array:

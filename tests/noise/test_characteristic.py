@@ -289,6 +289,14 @@ def test_affine_relatives_share_one_contour():
     np.testing.assert_allclose(law("chi", 1.0).logcf(t), law("halfnorm").logcf(t), rtol=1e-13)
     np.testing.assert_allclose(law("gennorm", 2.0).logcf(t), -(t**2) / 4, rtol=1e-13)
     np.testing.assert_allclose(law("dweibull", 1.0).logcf(t), law("laplace").logcf(t), rtol=1e-13)
+    np.testing.assert_allclose(
+        law("genextreme", 0.4).logcf(t), 2.5j * t + law("weibull_min", 2.5).logcf(-2.5 * t), rtol=1e-13
+    )
+    np.testing.assert_allclose(
+        law("genextreme", -0.2).logcf(t), -5j * t + law("invweibull", 5.0).logcf(5 * t), rtol=1e-13
+    )
+    # its density, integrated: no contour there
+    np.testing.assert_allclose(law("genextreme", 0.0).logcf(t), law("gumbel_r").logcf(t), rtol=1e-11)
     assert law("weibull_max", 1.5).strip == (-INF, INF)
     assert law("pareto", 3.5).strip == (-INF, 0.0)
 
@@ -511,5 +519,5 @@ SHAPES = {
     "lognorm": (0.5,), "weibull_min": (1.5,), "weibull_max": (1.5,), "gengamma": (2.0, 1.5), "halfgennorm": (1.5,),
     "chi": (3.0,), "nakagami": (2.0,), "invgamma": (6.5,), "invweibull": (6.5,), "lomax": (6.5,), "pareto": (6.5,),
     "betaprime": (2.0, 6.5), "f": (3.0, 15.0), "burr": (6.0, 1.5), "burr12": (3.0, 2.5), "fisk": (6.5,),
-    "mielke": (3.0, 6.5),
+    "mielke": (3.0, 6.5), "genextreme": (-0.1,),
 }  # fmt: skip

@@ -92,11 +92,11 @@ def _choose(name: str, shapes: tuple[float, ...], frozen: Any) -> Characteristic
         return numerical(frozen)
     if name in CLOSED_FORMS:
         return CLOSED_FORMS[name](*shapes)
-    if name in CONTOURS:
-        contour, scale, loc = CONTOURS[name](*shapes)
-        # A law that is nearly a point leaves no room to rotate.
-        if contour.opening > 0.04:
-            return affine(contour.characteristic(), scale, loc)
+    known = CONTOURS[name](*shapes) if name in CONTOURS else None
+    # A law that is nearly a point leaves no room to rotate.
+    if known is not None and known[0].opening > 0.04:
+        contour, scale, loc = known
+        return affine(contour.characteristic(), scale, loc)
     return numerical(frozen) if hasattr(frozen, "pdf") else summed(frozen)
 
 

@@ -204,7 +204,12 @@ def _generalized_beta_prime(p: float, q: float, r: float) -> Contour:
     return Contour(log_xf, np.pi / q, q * r - p)
 
 
-CONTOURS: dict[str, Callable[..., tuple[Contour, float, float]]] = {
+def _genextreme(c: float) -> tuple[Contour, float, float] | None:
+    """The law of (1 - E^c) / c with an exponential variable E: Weibull's or Frechet's; near c = 0 Gumbel's."""
+    return (_generalized_gamma(1.0, 1 / c), -1 / c, 1 / c) if abs(c) > 0.03 else None
+
+
+CONTOURS: dict[str, Callable[..., tuple[Contour, float, float] | None]] = {
     "lognorm": lambda s: (Contour(lambda v: -((v / s) ** 2) / 2, np.pi), 1.0, 0.0),
     "gibrat": lambda: CONTOURS["lognorm"](1.0),
     "weibull_min": lambda c: (_generalized_gamma(1.0, c), 1.0, 0.0),
@@ -225,8 +230,9 @@ CONTOURS: dict[str, Callable[..., tuple[Contour, float, float]]] = {
     "burr12": lambda c, d: (_generalized_beta_prime(c, c, d + 1), 1.0, 0.0),
     "fisk": lambda c: (_generalized_beta_prime(c, c, 2.0), 1.0, 0.0),
     "mielke": lambda k, s: (_generalized_beta_prime(k, s, 1 + k / s), 1.0, 0.0),
+    "genextreme": _genextreme,
 }
-"""Name -> density that continues to complex x, scale and loc: the law is loc + scale M."""
+"""Name -> density that continues to complex x, scale and loc: the law is loc + scale M. None if that is a point."""
 
 
 def _genpareto(c: float) -> Characteristic:

@@ -172,8 +172,9 @@ def standard_cumulants(name: str, shapes: tuple[float, ...], order: int) -> Floa
     """
     if name in _CUMULANTS:
         return _CUMULANTS[name](*shapes, order)
-    if name in CONTOURS:
-        contour, scale, loc = CONTOURS[name](*shapes)
+    known = CONTOURS[name](*shapes) if name in CONTOURS else None
+    if known is not None:
+        contour, scale, loc = known
         kappa = cumulants_from_moments(contour.mean, contour.moments(order, contour.mean))
         kappa = kappa * scale ** np.arange(1, order + 1)
         kappa[0] += loc
