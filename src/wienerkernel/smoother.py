@@ -34,7 +34,7 @@ from .trend import Trend
 __all__ = ["Smoother", "quadratic_form", "times"]
 
 CHUNK = 2**20  # kernel values of a chunk of queries, 8 MiB: memory of this size is used again, not given back
-CHUNK_ROWS = 256  # or so many queries: with fewer, the solves would wait for the factor to come from memory
+CHUNK_ROWS = 512  # or so many queries: with fewer, the solves would wait for the factor to come from memory
 
 
 class Smoother:

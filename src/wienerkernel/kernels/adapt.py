@@ -6,6 +6,7 @@ import copy
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,9 @@ from .power import Power
 from .stationary import RBF, Matern, RationalQuadratic
 
 __all__ = ["FunctionKernel", "ScikitLearnKernel", "as_kernel"]
+
+_TURNS = RLock()
+"""Tiles are shared out to threads; what is not ours is called by one of them at a time."""
 
 
 def as_kernel(obj: Any) -> Kernel:
@@ -97,7 +101,8 @@ class FunctionKernel(Kernel):
 
     def _values(self, P: Rows, Q: Rows) -> Array:
         # A copy: the function may hand out an array that it keeps.
-        K = arrays.copy(arrays.contiguous(arrays.like(self.function(P, Q), P)))
+        with _TURNS:
+            K = arrays.copy(arrays.contiguous(arrays.like(self.function(P, Q), P)))
         shape = P.shape[0], Q.shape[0]
         if tuple(K.shape) != shape:
             raise ValueError(f"kernel function must return shape {shape}; got {tuple(K.shape)}")
@@ -143,14 +148,16 @@ class ScikitLearnKernel(Kernel):
         object.__setattr__(self, "kernel", copy.deepcopy(self.kernel))
 
     def _values(self, P: Rows, Q: Rows) -> Array:
-        K = self.kernel(arrays.as_numpy(P), arrays.as_numpy(Q))
+        with _TURNS:
+            K = self.kernel(arrays.as_numpy(P), arrays.as_numpy(Q))
         return arrays.like(np.array(K, dtype=np.float64, order="C"), P)
 
     def _linearise(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
         # eval_gradient wants one set of points: take the block of P and Q out of that of both.
         p, q = arrays.as_numpy(P), arrays.as_numpy(Q)
         both, block = (p, np.s_[:, :]) if P is Q else (np.vstack([p, q]), np.s_[: len(p), len(p) :])
-        K, gradient = self.kernel(both, eval_gradient=True)
+        with _TURNS:
+            K, gradient = self.kernel(both, eval_gradient=True)
         tile = gradient[block]
         values = arrays.like(np.ascontiguousarray(K[block]), P)
         return values, lambda W: np.einsum("ij,ijk->k", arrays.as_numpy(W), tile)

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import arrays
 from .._typing import Array
-from .blas import one_thread
+from .blas import for_each
 from .tiles import centre_of, row_blocks
 
 if TYPE_CHECKING:
@@ -71,9 +71,12 @@ class Against:
         if len(rows) == len(self._columns) == 1:
             return self.kernel._values(self.kernel._prepare(X, self._centre), self._columns[0][1])
         K = arrays.filled((X.shape[0], self.Z.shape[0]), 0.0, X)
-        with one_thread(X, len(rows) * len(self._columns)):
-            for a in rows:
-                P = self.kernel._prepare(X[a, :], self._centre)
-                for b, Q in self._columns:
-                    K[a, b] = self.kernel._values(P, Q)
+        prepared = [(a, self.kernel._prepare(X[a, :], self._centre)) for a in rows]
+
+        def fill(column: tuple[slice, Rows]) -> None:
+            b, Q = column
+            for a, P in prepared:
+                K[a, b] = self.kernel._values(P, Q)
+
+        for_each(fill, self._columns, X, len(rows) * len(self._columns))
         return K

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from .. import arrays
 from .._typing import Array, FloatArray
 from .against import Against
-from .blas import one_thread
+from .blas import for_each
 from .matrix import gram
 from .parameters import Parametrised
 from .tiles import as_rows, as_two_sets, centre_of, mirrored, row_blocks
@@ -163,14 +163,21 @@ class Kernel(Parametrised, ABC):
             return gradient
         centre = centre_of(x)
         blocks = [(a, self._prepare(x[a, :], centre)) for a in row_blocks(x)]
-        with one_thread(x, len(blocks) ** 2):
-            for i, (a, P) in enumerate(blocks):
-                for b, Q in blocks[:i] if symmetric else blocks:
-                    gradient += self._pullback(P, Q, arrays.as_float64(w[a, b]))
-                if symmetric:
-                    # All is doubled in the end, so what is on the diagonal is halved. tril drops NaN above it, too.
-                    lower = arrays.as_float64(arrays.namespace(w).tril(w[a, a]))
-                    gradient += self._pullback(P, P, arrays.set_diagonal(lower, arrays.diagonal(lower) / 2))
+
+        def of_rows(i: int) -> FloatArray:
+            a, P = blocks[i]
+            part = np.zeros(self._n_theta)
+            for b, Q in blocks[:i] if symmetric else blocks:
+                part += self._pullback(P, Q, arrays.as_float64(w[a, b]))
+            if symmetric:
+                # All is doubled in the end, so what is on the diagonal is halved. tril drops NaN above it, too.
+                lower = arrays.as_float64(arrays.namespace(w).tril(w[a, a]))
+                part += self._pullback(P, P, arrays.set_diagonal(lower, arrays.diagonal(lower) / 2))
+            return part
+
+        tiles = len(blocks) ** 2 // (2 if symmetric else 1)
+        for part in for_each(of_rows, range(len(blocks))[::-1], x, tiles):
+            gradient += part
         return 2 * gradient if symmetric else gradient
 
     def input_pullback(self, X: Any, Z: Any, W: Any) -> Array:

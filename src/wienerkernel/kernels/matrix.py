@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import arrays
 from .._typing import Array, FloatArray
-from .blas import one_thread
+from .blas import for_each
 from .tiles import as_rows, centre_of, row_blocks
 
 if TYPE_CHECKING:
@@ -54,10 +54,13 @@ def gram(kernel: Kernel, X: Any, out: FloatArray | None = None) -> Array:
         K = kernel._values(blocks[0][1], blocks[0][1])
     else:
         K = arrays.filled((n, n), 0.0, x) if out is None else out
-        with one_thread(x, len(blocks) ** 2):
-            for i, (a, P) in enumerate(blocks):
-                for b, Q in blocks[: i + 1]:
-                    K[a, b] = kernel._values(P, Q)
+
+        def fill(i: int) -> None:
+            a, P = blocks[i]
+            for b, Q in blocks[: i + 1]:
+                K[a, b] = kernel._values(P, Q)
+
+        for_each(fill, range(len(blocks))[::-1], x, len(blocks) * (len(blocks) + 1) // 2)
     return arrays.set_diagonal(K, kernel._diagonal(x))
 
 
