@@ -30,20 +30,17 @@ def places():
 
 
 def ours(task, n):
-    from wienerkernel import RBF, WienerKernelRegressor
-    from wienerkernel.samples import Samples
-    from wienerkernel.smoother import Smoother
+    from wienerkernel import RBF, Family, WienerKernelRegressor
+    from wienerkernel.tuning.data import Data, Parameters
+    from wienerkernel.tuning.likelihood import Likelihood
 
     X, y, Z = data(n)
     kernel = AMPLITUDE * RBF(np.full(INPUTS, LENGTH))
     if task == "likelihood":
-
-        def run():
-            samples = Samples.collapse(X, np.full(n, NOISE), np.ones(n))
-            smoother = Smoother(kernel, samples, y[:, None])
-            return smoother.log_likelihood(), smoother.log_likelihood_gradient()
-
-        return run
+        parameters = Parameters(kernel, Family("norm"))
+        likelihood = Likelihood(Data(X, y[:, None], np.ones(n)), parameters)
+        values = np.append(kernel.theta, 0.5 * np.log(NOISE))
+        return lambda: likelihood(values)
     model = WienerKernelRegressor(kernel, noise=f"norm(0, {NOISE**0.5})", tuning=None)
     if task == "parts":
 

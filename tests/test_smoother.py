@@ -126,6 +126,13 @@ class TestAgainstTheLongForm:
         numeric = [(value(theta + h * e) - value(theta - h * e)) / (2 * h) for e in np.eye(len(theta))]
         np.testing.assert_allclose(smoother.log_likelihood_gradient(), numeric, rtol=1e-6, atol=1e-7)
 
+    def test_sensitivity_may_take_the_place_of_the_factor(self, structure, trend):
+        smoother, _, _ = problem(structure, trend, n_outputs=2)
+        kept = np.tril(smoother.log_likelihood_sensitivity())
+        sensitivity = smoother.log_likelihood_sensitivity(overwrite_factor=True)
+        assert np.shares_memory(sensitivity, smoother.factor)
+        np.testing.assert_allclose(np.tril(sensitivity), kept, rtol=1e-13, atol=1e-14)
+
     def test_leave_one_out_equals_refitting_without_the_sample(self, structure, trend):
         smoother, dense, _ = problem(structure, trend, n_outputs=2)
         residual, model, gain = leave_one_out(smoother)

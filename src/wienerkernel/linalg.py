@@ -169,12 +169,14 @@ def solve_lower_transposed(factor: Array, rows: Array) -> Array:
     return _trsm(factor, rows, 0)
 
 
-def inverse_from_cholesky(factor: Array) -> Array:
-    """Lower triangle of the inverse (L L')^-1 from the Cholesky factor, which is kept.
+def inverse_from_cholesky(factor: Array, *, overwrite: bool = False) -> Array:
+    """Lower triangle of the inverse (L L')^-1 from the Cholesky factor.
 
     Parameters
     ----------
     factor : array of shape (n, n)
+    overwrite : bool, default=False
+        Whether the factor may be lost, which saves a copy where the library's arrays can change.
 
     Returns
     -------
@@ -188,20 +190,18 @@ def inverse_from_cholesky(factor: Array) -> Array:
     """
     if arrays.is_numpy(factor) and len(factor) <= BLOCKED_ABOVE:
         potri: Any = get_lapack_funcs("potri", (factor,))
-        inverse, _ = potri(np.array(factor, order="C").T, lower=0, overwrite_c=1)
+        c = factor if overwrite and factor.flags.c_contiguous else np.array(factor, order="C")
+        inverse, _ = potri(c.T, lower=0, overwrite_c=1)
         return np.asarray(inverse.T)
     if arrays.is_numpy(factor) or arrays.library(factor) == "torch":
-        return _inverse_in_blocks(factor)
+        return _inverse_in_blocks(factor if overwrite else arrays.copy(factor))
     return foreign.inverse_from_cholesky(factor)
 
 
-def _inverse_in_blocks(factor: Array) -> Array:
-    """The inverse by products of matrices, in one copy of the factor."""
+def _inverse_in_blocks(inverse: Array) -> Array:
+    """The inverse by products of matrices, in place of the factor."""
     # Smaller than elsewhere: of the blocks on the diagonal, half is computed in vain.
-    inverse, blocks = (
-        arrays.copy(factor),
-        arrays.slices(factor.shape[0], max(1, arrays.block(factor, 2 * BLOCK) // 2)),
-    )
+    blocks = arrays.slices(inverse.shape[0], max(1, arrays.block(inverse, 2 * BLOCK) // 2))
     # First M = L^-1, downwards by rows of blocks: M_ab = -M_aa sum_{b <= c < a} L_ac M_cb.
     for i, a in enumerate(blocks):
         corner = arrays.contiguous(inverse[a, a])

@@ -236,10 +236,14 @@ class Smoother:
         """Gradient of :meth:`log_likelihood` with respect to the kernel's ``theta``, (p,)."""
         return self.kernel.pullback(self.places, self.log_likelihood_sensitivity(), symmetric=True)
 
-    def log_likelihood_sensitivity(self) -> Array:
-        """Derivative (alpha alpha' - n_y A) / 2 of :meth:`log_likelihood` by K, (U, U): its lower triangle."""
+    def log_likelihood_sensitivity(self, *, overwrite_factor: bool = False) -> Array:
+        """Derivative (alpha alpha' - n_y A) / 2 of :meth:`log_likelihood` by K, (U, U): its lower triangle.
+
+        In place of the factor, if that may be lost: the smoother can then predict nothing any more.
+        """
         rows = arrays.contiguous(self.dual.T)
-        return add_outer(inverse_from_cholesky(self.factor), rows, 0.5, -0.5 * rows.shape[0])
+        inverse = inverse_from_cholesky(self.factor, overwrite=overwrite_factor)
+        return add_outer(inverse, rows, 0.5, -0.5 * rows.shape[0])
 
     @cached_property
     def within(self) -> Array:

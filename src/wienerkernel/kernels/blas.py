@@ -23,7 +23,9 @@ from ..arrays import is_numpy
 
 __all__ = ["column_dots", "column_sums", "cross_products", "for_each", "inner", "times"]
 
-FEW_TILES, MANY_TILES = 4, 32
+FEW_TILES, MANY_TILES = 4, 100
+MAX_THREADS = 4
+"""More wait for the interpreter and for those of BLAS, which linger on after each factorisation."""
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -39,15 +41,15 @@ def _pools() -> Any:
 
 
 def _threads() -> int:
-    return max((pool["num_threads"] for pool in _pools().info()), default=1)
+    return min(MAX_THREADS, max((pool["num_threads"] for pool in _pools().info()), default=1))
 
 
 def for_each(function: Callable[[S], T], items: Iterable[S], x: Array, tiles: int) -> list[T]:
     """Return function(item) for all items, which have so many tiles of the rows x in all.
 
     Products of tiles are so small that the threads of BLAS would wait longer than they work; on a machine that has
-    other work to do a hundred times as long. So BLAS is kept to one thread, and of many tiles, as many threads as BLAS
-    would have take items in turn.
+    other work to do a hundred times as long. So BLAS is kept to one thread, and where there are many tiles, threads, as
+    many as BLAS would have but few, take items in turn.
     """
     if tiles <= FEW_TILES or not is_numpy(x):
         return [function(item) for item in items]

@@ -57,7 +57,8 @@ class Likelihood:
         data, parameters, smoother = self.data, self.parameters, self._smoother(values)
         kernel, noise = smoother.kernel, parameters.noise_at(values)
         samples, (n, n_outputs) = smoother.samples, smoother.targets.shape
-        sensitivity = smoother.log_likelihood_sensitivity()
+        value = smoother.log_likelihood()
+        sensitivity = smoother.log_likelihood_sensitivity(overwrite_factor=True)  # the last that needs it
         gradient = np.zeros(len(values))
         by_theta = kernel.pullback(smoother.places, sensitivity, symmetric=True)
         gradient[: parameters.n_kernel] = arrays.as_numpy(by_theta)
@@ -75,4 +76,4 @@ class Likelihood:
             if noise.mean():
                 by_mean = float(np.sum(weighted_residual(smoother) * data.mean_scale[:, None]))
                 gradient[parameters.n_kernel] += by_mean * parameters.mean_slope(values, parameters.n_kernel)
-        return smoother.log_likelihood(), gradient
+        return value, gradient
