@@ -131,6 +131,17 @@ def test_gradients_see_a_mean_that_depends_on_the_noise(options):
     _assert_gradient(LeaveOneOutScore(data, parameters), point, tolerance=5e-6)
 
 
+def test_evaluations_share_one_matrix_and_do_not_disturb_each_other():
+    data, parameters = _data(), Parameters(1.5 * RBF(1.0), Family("norm"))
+    shared, point = Likelihood(data, parameters), _start(parameters)
+    others = [point + 0.3, point - 0.5]
+    for values in (point, *others, point):
+        value, gradient = shared(values)
+        expected = Likelihood(data, parameters)(values)
+        assert value == expected[0] == shared.value(values)
+        np.testing.assert_array_equal(gradient, expected[1])
+
+
 def test_gradient_of_the_likelihood_under_correlated_noise_equals_finite_differences():
     rng = np.random.default_rng(3)
     data = _data(noise_scale=np.eye(14) + 0.2 * rng.normal(size=(14, 14)), repeats=False)

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from . import arrays
-from ._typing import Array
+from ._typing import Array, FloatArray
 from .growing import Growing
 from .kernels import Kernel, gram
 from .kernels.against import Against
@@ -52,6 +52,8 @@ class Smoother:
         Cholesky factor of K + R, where it is known already.
     store : Growing, optional
         The memory that the factor lives in, if there is room to append rows.
+    out : ndarray of shape (U, U), optional
+        C-ordered memory that receives the factor; fresh memory costs time.
 
     Attributes
     ----------
@@ -75,6 +77,7 @@ class Smoother:
         trend: str | None = None,
         factor: Array | None = None,
         store: Growing | None = None,
+        out: FloatArray | None = None,
     ) -> None:
         self.kernel = kernel
         self.samples = samples
@@ -82,7 +85,7 @@ class Smoother:
         self.places = samples.points
         self.trend = Trend(trend, self.places)
         if factor is None:
-            matrix = gram(kernel, self.places)
+            matrix = gram(kernel, self.places, out)
             factor = cholesky(arrays.add_covariance(matrix, arrays.like(samples.regulariser, matrix)))
         self.factor = factor
         self.store = store

@@ -66,11 +66,14 @@ class Data:
         scale = self.noise_scale
         return variance * (scale**2 if scale.ndim == 1 else scale @ scale.T)
 
-    def smoother(self, kernel: Kernel, noise: Noise, regulariser: FloatArray) -> Smoother:
-        """Smoother with these parts; ``regulariser`` has the shape of ``noise_scale``."""
+    def smoother(
+        self, kernel: Kernel, noise: Noise, regulariser: FloatArray, out: FloatArray | None = None
+    ) -> Smoother:
+        """Smoother with these parts; ``regulariser`` has the shape of ``noise_scale``, ``out`` receives the factor."""
         old = self.places
         samples = Samples(old.points, old.index, old.share, regulariser, old.scale)
-        return Smoother(kernel, samples, self.y - noise.mean() * self.mean_scale[:, None], self.trend)
+        targets = self.y - noise.mean() * self.mean_scale[:, None]
+        return Smoother(kernel, samples, targets, self.trend, out=out)
 
     @cached_property
     def mean_scale(self) -> FloatArray:

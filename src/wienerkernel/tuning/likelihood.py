@@ -6,6 +6,7 @@ The gradient is dObjective/dK, pulled back through the kernel: one inverse and n
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -43,10 +44,17 @@ class Likelihood:
     data: Data
     parameters: Parameters
 
+    @cached_property
+    def _room(self) -> FloatArray | None:
+        """The one matrix of all evaluations; only NumPy's memory is ours to use again."""
+        places = self.data.places.points
+        return np.zeros((len(places), len(places)), places.dtype) if arrays.is_numpy(places) else None
+
     def _smoother(self, values: FloatArray) -> Smoother:
+        """Smoother for these parameters, until the next one takes its memory."""
         noise = self.parameters.noise_at(values)
         regulariser = self.data.covariance(noise.var())
-        return self.data.smoother(self.parameters.kernel_at(values), noise, regulariser)
+        return self.data.smoother(self.parameters.kernel_at(values), noise, regulariser, self._room)
 
     def value(self, values: FloatArray) -> float:
         """Value alone, which needs no inverse."""
