@@ -180,7 +180,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
     ) -> WienerKernelRegressor:
         """Add samples to those that the model has, by updates of its factor instead of a new one.
 
-        Kernel and noise stay what they are.
+        Kernel and noise stay what they are. Arrays of other libraries than NumPy are factorised anew.
 
         Parameters
         ----------
@@ -204,8 +204,8 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         smoother, old = self.posterior_.smoother, self.posterior_.smoother.samples
         inputs, outputs = self._data(X, y, reset=False)
         scale = check_noise_scale(noise_scale, inputs.shape[0])
-        if not (arrays.is_numpy(inputs) and arrays.is_numpy(old.points)):
-            msg = "partial_fit works on NumPy arrays; for those of another library, fit all samples at once"
+        if arrays.library(inputs) != arrays.library(old.points):
+            msg = f"X must be an array of {arrays.library(old.points)}, with which the model was fitted, got {type(X)}"
             raise TypeError(msg)
         if old.scale.ndim == 2 or scale.ndim == 2:
             msg = "samples with correlated noise (a matrix noise_scale) cannot be added or forgotten: fit all at once"

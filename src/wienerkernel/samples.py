@@ -83,11 +83,12 @@ class Samples:
         -------
         Samples
         """
-        X = X.astype(self.points.dtype, copy=False)
+        X = arrays.like(X, self.points)
         regulariser = np.concatenate([self.row_regulariser, regulariser])
         scale = np.concatenate([self.scale, scale])
-        if len(X) != 1:
-            return Samples.collapse(np.concatenate([self.points[self.index], X]), regulariser, scale)
+        if X.shape[0] != 1 or not arrays.is_numpy(X):
+            rows = arrays.namespace(X).concat([arrays.take(self.points, self.index), X])
+            return Samples.collapse(rows, regulariser, scale)
         # One row is looked for; to sort them all would take longer than to append it to the factor.
         known = np.flatnonzero(np.all(self.points == X, axis=1))
         points = self.points if len(known) else np.concatenate([self.points, X])
@@ -110,7 +111,8 @@ class Samples:
         keep[rows] = False
         left, index = np.unique(self.index[keep], return_inverse=True)
         regulariser = self.row_regulariser[keep]
-        return Samples(self.points[left], index, _shares(index, regulariser), regulariser, self.scale[keep])
+        points = arrays.take(self.points, left)
+        return Samples(points, index, _shares(index, regulariser), regulariser, self.scale[keep])
 
     @property
     def n_places(self) -> int:

@@ -1,4 +1,7 @@
-"""Samples come and go: the smoother with more of them, or with some forgotten, without factorising anew."""
+"""Samples come and go: the smoother with more of them, or with some forgotten, without factorising anew.
+
+Arrays of other libraries are factorised anew: where they live, that is what goes fast.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,8 @@ def extended(smoother: Smoother, samples: Samples, targets: FloatArray) -> Smoot
     >>> extended(Smoother(RBF(), one, np.ones((1, 1))), two, np.ones((2, 1))).dual.round(12).tolist()
     [[0.666666666667]]
     """
-    _check_numpy(smoother)
+    if not arrays.is_numpy(smoother.places):
+        return Smoother(smoother.kernel, samples, targets, smoother.trend.kind)
     n = smoother.samples.n_places
     factor = _with_regulariser(smoother.factor, smoother.samples.regulariser, samples.regulariser[:n])
     if factor is None:
@@ -76,9 +80,10 @@ def without(smoother: Smoother, rows: IntArray) -> Smoother:
     >>> without(Smoother(RBF(), samples, np.ones((2, 1))), np.array([1])).places.tolist()
     [[0.0]]
     """
-    _check_numpy(smoother)
     samples = smoother.samples.without(rows)
     targets = np.delete(smoother.targets, rows, axis=0)
+    if not arrays.is_numpy(smoother.places):
+        return Smoother(smoother.kernel, samples, targets, smoother.trend.kind)
     remaining = np.unique(np.delete(smoother.samples.index, rows))
     regulariser = smoother.samples.regulariser.copy()
     regulariser[remaining] = samples.regulariser
@@ -89,15 +94,6 @@ def without(smoother: Smoother, rows: IntArray) -> Smoother:
     for place in gone[::-1]:
         factor = deleted(factor, place)
     return Smoother(smoother.kernel, samples, targets, smoother.trend.kind, factor)
-
-
-def _check_numpy(smoother: Smoother) -> None:
-    if not arrays.is_numpy(smoother.places):
-        msg = (
-            "samples are added and forgotten in NumPy arrays only; the model was fitted with arrays of "
-            f"{arrays.library(smoother.places)}: fit the samples that are to remain"
-        )
-        raise TypeError(msg)
 
 
 def _with_regulariser(factor: FloatArray, old: FloatArray, new: FloatArray) -> FloatArray | None:

@@ -193,5 +193,5 @@ def check_foreign_outputs(X: Array, y: Any) -> FloatArray:
     [1.0, 2.0]
     """
     values = arrays.as_numpy(y) if arrays.is_foreign(y) else y
-    _, outputs = check_X_y(np.empty((X.shape[0], 1)), values, multi_output=True, y_numeric=True)
+    _, outputs = check_X_y(np.zeros((X.shape[0], 1)), values, multi_output=True, y_numeric=True)
     return np.asarray(outputs, dtype=np.float64)
