@@ -96,12 +96,12 @@ def gpytorch_task(task, default):
 
 
 def values(results):
-    return [arrays.as_numpy(r) if isinstance(r, torch.Tensor) else np.asarray(r) for r in results]
+    return [arrays.as_numpy(r) if arrays.is_foreign(r) else np.asarray(r) for r in results]
 
 
 def measure(run, tensors, repeats):
-    """Median seconds, peak memory in 10^9 bytes (0 without a GPU) and the results; or why there are none."""
-    on_gpu, times = tensors[0].is_cuda, []
+    """Median seconds, torch's peak memory on a GPU in 10^9 bytes or None, and the results; or why there are none."""
+    on_gpu, times = isinstance(tensors[0], torch.Tensor) and tensors[0].is_cuda, []
     try:
         for _ in range(1 + repeats):
             gc.collect()
@@ -116,7 +116,7 @@ def measure(run, tensors, repeats):
             times.append(time.perf_counter() - start)
     except RuntimeError as error:  # most often, the memory is too small
         return str(error).split(".")[0]
-    peak = torch.cuda.max_memory_allocated() / 1e9 if on_gpu else 0.0
+    peak = torch.cuda.max_memory_allocated() / 1e9 if on_gpu else None
     return statistics.median(times[1:]), peak, values(results)
 
 
@@ -195,8 +195,6 @@ def check(n, options):
 
 def other_libraries(n, options):
     """The same work with arrays of CuPy and JAX, whose arrays are worked on out of place."""
-    if not options.device.startswith("cuda"):
-        return
     print(f"\nfit, mean and all parts at {options.queries} points by array library, D = {n:,}")
     tensors, flops = data(n, options.queries, options.device), n**3 / 3 + 2 * n**2 * options.queries
     own = measure(parts, tensors, options.repeats)
@@ -204,33 +202,27 @@ def other_libraries(n, options):
     plain = tuple(t.cpu().numpy() for t in tensors)
     del tensors
     torch.cuda.empty_cache()
-    for name, wrap in (("CuPy", cupy_arrays), ("JAX", jax_arrays)):
+    for name, asarray in (("CuPy", cupy_asarray), ("JAX", jax_asarray)):
         try:
-            given, finish = wrap(plain)
+            given = tuple(map(asarray(), plain))
         except ImportError as error:
             print(f"   {name:22s} {error}")
             continue
-        times = []
-        for _ in range(1 + options.repeats):
-            start = time.perf_counter()
-            results = finish(parts(*given))
-            times.append(time.perf_counter() - start)
-        line(name, (statistics.median(times[1:]), None, results), flops, own)
+        # in NumPy, so that whoever works in the background is waited for
+        line(name, measure(lambda *a: values(parts(*a)), given, options.repeats), flops, own)
 
 
-def cupy_arrays(plain):
-    """Arrays of CuPy, and how to wait for results."""
+def cupy_asarray():
     import cupy
 
-    return tuple(map(cupy.asarray, plain)), lambda results: [arrays.as_numpy(r) for r in results]
+    return cupy.asarray
 
 
-def jax_arrays(plain):
-    """Arrays of JAX in double precision, and how to wait for results."""
+def jax_asarray():
     import jax
 
     jax.config.update("jax_enable_x64", True)
-    return tuple(map(jax.numpy.asarray, plain)), lambda results: [arrays.as_numpy(r) for r in results]
+    return jax.numpy.asarray
 
 
 def main():

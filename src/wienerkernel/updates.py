@@ -42,8 +42,6 @@ def extended(smoother: Smoother, samples: Samples, targets: FloatArray) -> Smoot
     >>> extended(Smoother(RBF(), one, np.ones((1, 1))), two, np.ones((2, 1))).dual.round(12).tolist()
     [[0.666666666667]]
     """
-    if not arrays.is_numpy(smoother.places):
-        return Smoother(smoother.kernel, samples, targets, smoother.trend.kind)
     n = smoother.samples.n_places
     factor = _with_regulariser(smoother.factor, smoother.samples.regulariser, samples.regulariser[:n])
     if factor is None:
@@ -82,8 +80,6 @@ def without(smoother: Smoother, rows: IntArray) -> Smoother:
     """
     samples = smoother.samples.without(rows)
     targets = np.delete(smoother.targets, rows, axis=0)
-    if not arrays.is_numpy(smoother.places):
-        return Smoother(smoother.kernel, samples, targets, smoother.trend.kind)
     remaining = np.unique(np.delete(smoother.samples.index, rows))
     regulariser = smoother.samples.regulariser.copy()
     regulariser[remaining] = samples.regulariser
@@ -97,9 +93,9 @@ def without(smoother: Smoother, rows: IntArray) -> Smoother:
 
 
 def _with_regulariser(factor: FloatArray, old: FloatArray, new: FloatArray) -> FloatArray | None:
-    """Factor after changes of the diagonal; None if so many change that it had better be made anew."""
+    """Factor after changes of the diagonal; None if it had better be made anew: many change, or it is not NumPy's."""
     changed = np.flatnonzero(old != new)
-    if len(changed) > MOST_CHANGES * len(old) + 1:
+    if not arrays.is_numpy(factor) or len(changed) > MOST_CHANGES * len(old) + 1:
         return None
     for place in changed:
         change = new[place] - old[place]

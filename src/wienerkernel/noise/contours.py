@@ -149,11 +149,11 @@ class Contour:
 
     def _sum(self, t: ComplexArray, x: ComplexArray, log_w: ComplexArray) -> ComplexArray:
         weights, reach = np.exp(log_w), float(np.abs(x).max())
-        # moments over k!, in units of the reach: with |t| reach < 1 the 20th is the last that float64 can see
-        powers = np.cumprod(np.tile(x / reach, (20, 1)), axis=0) @ weights
-        series = np.concatenate([[0.0], powers.real / np.cumprod(np.arange(1.0, 21.0))])
 
         def tiny(t: ComplexArray) -> ComplexArray:
+            # moments over k!, in units of the reach: with |t| reach < 1 the 20th is the last that float64 can see
+            powers = np.cumprod(np.tile(x / reach, (20, 1)), axis=0) @ weights
+            series = np.concatenate([[0.0], powers.real / np.cumprod(np.arange(1.0, 21.0))])
             return log1p(polyval(1j * t * reach, series))
 
         def small(t: ComplexArray) -> ComplexArray:
