@@ -98,21 +98,54 @@ def test_discrete_noise_has_no_density():
         LinearCombination([-1.0, 1.0], [1.0, 2.0]).pdf(0.0)
 
 
-def test_sums_with_too_many_atoms_are_close_and_say_how_close():
+def both_halves(values, weights, y):
+    """Distribution function of a discrete sum from the sorted sums of either half of its terms."""
+
+    def sums(part):
+        total = np.zeros(1)
+        for w in part:
+            total = np.add.outer(total, w * values).ravel()
+        return np.sort(total)
+
+    left, right = sums(weights[::2]), sums(weights[1::2])
+    return np.array([np.searchsorted(right, point - left, side="right").mean() / len(right) for point in y])
+
+
+def test_sums_of_billions_of_atoms_are_exact():
     rng = np.random.default_rng(0)
     values, weights = rng.gamma(0.7, size=8), rng.uniform(0.3, 1.0, 12)
-    Y = LinearCombination(values, weights)
+    y = np.array([3.0, 4.5, 6.0, 7.5])
+    cdf, error = LinearCombination(values, weights).cdf(y, return_error=True)
+    np.testing.assert_allclose(cdf, both_halves(values, weights, y), rtol=0, atol=1e-13)
+    assert error.max() < 1e-12
+
+
+def test_sums_with_too_many_atoms_are_close_and_say_how_close():
+    rng = np.random.default_rng(0)
+    values, weights = rng.gamma(0.7, size=8), rng.uniform(0.3, 1.0, 13)
     y = np.array([3.0, 4.5, 6.0, 7.5])
     with pytest.warns(AccuracyWarning):
-        cdf, error = Y.cdf(y, return_error=True)
+        cdf, error = LinearCombination(values, weights).cdf(y, return_error=True)
+    assert np.all(np.abs(cdf - both_halves(values, weights, y)) <= error)
+    assert error.max() < 1e-4
 
-    def half(part):
-        sums = np.zeros(1)
-        for w in part:
-            sums = np.add.outer(sums, w * values).ravel()
-        return np.sort(sums)
 
-    left, right = half(weights[:6]), half(weights[6:])
-    exact = [np.searchsorted(right, point - left, side="right").mean() / len(right) for point in y]
-    assert np.all(np.abs(cdf - exact) <= error)
-    assert error.max() < 1e-6
+def test_recorded_values_on_a_fine_grid_are_not_taken_for_a_smooth_law():
+    # Every term comes back at the frequency of the grid, far beyond where phi first vanishes.
+    rng = np.random.default_rng(1)
+    values = np.unique(rng.normal(size=15).round(1))
+    weights = np.repeat([1.0, 1.003, 1.005, 1.007, 1.011, 1.013], 5)
+    y = values.mean() * weights.sum() + np.linspace(-3.0, 3.0, 40)
+    with pytest.warns(AccuracyWarning):
+        cdf, error = LinearCombination(values, weights, method="fourier").cdf(y, return_error=True)
+    # on the grid of 1e-4 that the sums live on, by a convolution of exact probabilities
+    points = np.rint(1e4 * np.multiply.outer(weights, values)).astype(int)
+    lowest = points.min(axis=1).sum()
+    size = int(points.max(axis=1).sum() - lowest) + 1
+    transform = np.ones(2 ** int(np.ceil(np.log2(size))) // 2 + 1, dtype=complex)
+    n = 2 * (len(transform) - 1)
+    for row in points:
+        transform *= np.fft.rfft(np.bincount(row - row.min(), minlength=n) / len(values))
+    exact = np.cumsum(np.fft.irfft(transform, n))[np.floor(1e4 * y + 1e-3).astype(int) - lowest]
+    assert np.all(np.abs(cdf - exact) <= error + 1e-10)
+    np.testing.assert_allclose(LinearCombination(values, weights).cdf(y), exact, rtol=0, atol=1e-12)

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from .._typing import FloatArray, IntArray
+from ..noise import Noise
 from .closed import ClosedForm
 from .ray import EPS, Values
 from .rows import Rows
 
-__all__ = ["AtomSum", "atom_sum"]
+__all__ = ["AtomSum", "SmoothedAtoms", "atom_sum", "sum_of_atoms"]
 
-LEFT, RIGHT, ALL = 2**13, 2**18, 2**22
-"""Atoms of the two halves of one row, and of all rows together."""
+HALF, ALL = 2**18, 2**22
+"""Atoms of each half of one row, and of all rows together."""
 NO_MASS = 1e-18
 """Probability of a tail, or of a value, that is left out."""
+REACH = 12.0
+"""Standard deviations of the normal part beyond which an atom counts as passed or not."""
 TOLERANCE = 2e-14
 """Sums that differ by less, in standard deviations, are the same atom."""
 
@@ -71,9 +75,10 @@ class AtomSum(ClosedForm):
     def _row(self, x: FloatArray, row: int) -> tuple[FloatArray, FloatArray]:
         left, right = self.halves[row]
         cdf, sf = np.empty(len(x)), np.empty(len(x))
+        falling, mass = left.values[::-1], left.mass[::-1]  # increasing arguments are looked up faster
         for k, point in enumerate(x):
-            position = np.searchsorted(right.values, point + 4 * TOLERANCE - left.values, side="right")
-            cdf[k], sf[k] = left.mass @ self.below[row][position], left.mass @ self.above[row][position]
+            position = np.searchsorted(right.values, point + 4 * TOLERANCE - falling, side="right")
+            cdf[k], sf[k] = mass @ self.below[row][position], mass @ self.above[row][position]
         return np.minimum(cdf, 1.0), np.minimum(sf, 1.0)
 
     def quantile(self, p: FloatArray, upper: NDArray[np.bool_], index: IntArray) -> FloatArray:
@@ -107,25 +112,78 @@ class AtomSum(ClosedForm):
         return result
 
 
+class SmoothedAtoms:
+    """Laws of rows as sums over atoms of normal laws: F(x) = sum_a p_a sum_b q_b Phi((x - a - b) / tau).
+
+    Parameters
+    ----------
+    halves : list of pair of _Half
+        One pair per row.
+    tau : ndarray of shape (rows,)
+        Standard deviation of the normal part, positive.
+    """
+
+    relative = False
+
+    def __init__(self, halves: list[tuple[_Half, _Half]], tau: FloatArray) -> None:
+        self.steps, self.tau = AtomSum(halves), tau
+
+    def __call__(self, x: FloatArray, index: IntArray) -> Values:
+        """Values at the points ``x`` of shape (n, k), for the rows ``index``."""
+        values = np.empty((3, *x.shape))
+        for i, row in enumerate(index):
+            for k, point in enumerate(x[i]):
+                values[:, i, k] = self._at(point, row)
+        pdf, cdf, sf = values
+        return Values(pdf, cdf, sf, np.full(x.shape, 16 * EPS), 64 * EPS * pdf)
+
+    def _at(self, point: float, row: int) -> tuple[float, float, float]:
+        left, right = self.steps.halves[row]
+        tau, z = self.tau[row], point - left.values
+        first = np.searchsorted(right.values, z - REACH * tau)
+        last = np.searchsorted(right.values, z + REACH * tau)
+        cdf, sf, pdf = left.mass @ self.steps.below[row][first], left.mass @ self.steps.above[row][last], 0.0
+        near = last - first
+        step = max(1, int(2**20 / max(1.0, float(near.mean()))))
+        for start in range(0, len(z), step):
+            part = slice(start, start + step)
+            a = np.repeat(np.arange(len(z))[part], near[part])
+            b = np.arange(len(a)) - np.repeat(np.cumsum(near[part]) - near[part], near[part]) + first[a]
+            mass, distance = left.mass[a] * right.mass[b], (z[a] - right.values[b]) / tau
+            cdf, sf = cdf + mass @ ndtr(distance), sf + mass @ ndtr(-distance)
+            pdf += mass @ np.exp(-0.5 * distance * distance) / (np.sqrt(2 * np.pi) * tau)
+        return pdf, min(cdf, 1.0), min(sf, 1.0)
+
+
+def sum_of_atoms(terms: list[tuple[float, Noise]]) -> tuple[FloatArray, FloatArray] | None:
+    """Values and probabilities of a sum of weighted discrete terms; None if they are too many."""
+    total = _Half(2**13)
+    for weight, noise in terms:
+        values, mass = noise.atoms()
+        if not total.add(weight * values, mass):
+            return None
+    return total.values, total.mass
+
+
 def _too_many(terms: FloatArray, atoms: tuple[FloatArray, FloatArray]) -> bool:
     """Whether the first terms show that the atoms multiply without ever meeting."""
     n = len(atoms[0])
-    if len(terms) * np.log(n) < np.log(float(LEFT) * RIGHT):
+    if len(terms) * np.log(n) < 2 * np.log(HALF):
         return False
-    pilot = _Half(RIGHT)
+    pilot = _Half(HALF)
     grown = [pilot.add(w * atoms[0], atoms[1]) for w in terms[: 2 if n > 30 else 3]]
     return not all(grown) or len(pilot.values) > 0.9 * n ** len(grown)
 
 
-def atom_sum(rows: Rows) -> tuple[IntArray, AtomSum | None]:
-    """The rows of a discrete law that have few enough atoms, and their exact laws."""
+def atom_sum(rows: Rows) -> tuple[IntArray, list[tuple[_Half, _Half]]]:
+    """The rows of a discrete law that have few enough atoms, and the atoms of their two halves."""
     values, mass = rows.noise.atoms()
     seen = mass > NO_MASS
     atoms = values[seen], mass[seen]
     budget = max(64, ALL // len(rows))
     chosen, halves = [], []
     for row in range(len(rows)):
-        right, left = _Half(min(RIGHT, budget)), _Half(min(LEFT, budget))
+        right, left = _Half(min(HALF, budget)), _Half(min(HALF, budget))
         terms = np.repeat(rows.weights[row], rows.counts.astype(int))
         terms = np.sort(terms[terms != 0])  # equal weights side by side share their atoms
         if _too_many(terms, atoms):
@@ -133,4 +191,4 @@ def atom_sum(rows: Rows) -> tuple[IntArray, AtomSum | None]:
         if all(right.add(w * atoms[0], atoms[1]) or left.add(w * atoms[0], atoms[1]) for w in terms):
             chosen.append(row)
             halves.append((left, right))
-    return np.array(chosen, dtype=np.intp), AtomSum(halves) if halves else None
+    return np.array(chosen, dtype=np.intp), halves

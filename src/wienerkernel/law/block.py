@@ -21,6 +21,8 @@ TAIL = 1e-7
 """Below this probability, relative accuracy needs the saddle point,"""
 BULK = 1e-9
 """Smallest probability that is searched without it."""
+SAME = 1e-13
+"""Points that differ by less, in standard deviations, are the same atom."""
 POOR = 5e-13
 """and above this error it may help."""
 
@@ -56,7 +58,14 @@ class Block:
             values = self._values(inversion, index, True, x[index], np.arange(len(index)))
             for out, value in zip(result, values, strict=True):
                 out[index] = value
-        return result
+        # a probability, so that no error exceeds 1, and a density
+        return Values(
+            np.maximum(result.pdf, 0.0),
+            np.clip(result.cdf, 0.0, 1.0),
+            np.clip(result.sf, 0.0, 1.0),
+            np.fmin(result.error, 1.0),
+            result.pdf_error,
+        )
 
     def _values(
         self, inversion: Inversion, index: IntArray, tails: bool, x: FloatArray, some: IntArray
@@ -78,7 +87,10 @@ class Block:
             better = tail.error < values.error[small]
             for out, value in zip(values, tail, strict=True):
                 out[i[better], k[better]] = value[better]
+        # an atom at the end belongs to the law, whatever a standardised x rounds to
         below, above = x <= lower, x >= upper
+        if self.rows.noise.atomic:
+            below, above = x < lower - SAME * (1 + np.abs(lower)), x >= upper
         outside = below | above
         if not outside.any():
             return values
@@ -123,10 +135,12 @@ class Block:
         self, inversion: Inversion, index: IntArray, p: FloatArray, upper: NDArray[np.bool_]
     ) -> tuple[FloatArray, FloatArray]:
         lower, higher = (end[index, None] for end in self.rows.support)
-        start = self.rows.mean[index, None] + wilson_hilferty(p, upper, self.skewness[index, None])
+        mean = self.rows.mean[index, None]
+        start = mean + wilson_hilferty(p, upper, self.skewness[index, None])
         # First without the tails, which cost more, then with them where they matter.
         bulk = p if inversion.relative else np.maximum(p, BULK)
-        x, error = solve(partial(self._values, inversion, index, False), bulk, upper, start, (lower, higher))
+        values = partial(self._values, inversion, index, False)
+        x, error = solve(values, bulk, upper, start, (lower, higher), mean)
         again = np.flatnonzero(np.any((p < 2 * TAIL) | (error > POOR), axis=1))
         if len(again) and not inversion.relative:
 
@@ -134,6 +148,7 @@ class Block:
                 return self._values(inversion, index, True, at, again[some])
 
             x[again], error[again] = solve(
-                with_tails, p[again], upper[again], x[again], (lower[again], higher[again])
+                with_tails, p[again], upper[again], x[again], (lower[again], higher[again]), mean[again]
             )
-        return x, error
+        snap = getattr(inversion, "snap", None)
+        return (snap(x, np.arange(len(index))) if snap else x), np.fmin(error, 1.0)

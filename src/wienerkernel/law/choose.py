@@ -8,14 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._typing import FloatArray, IntArray
-from ..noise import Mixture, Noise
-from .atoms import atom_sum
+from ..noise import Mixture, as_noise
+from .atoms import AtomSum, SmoothedAtoms, atom_sum
 from .closed import ClosedForm, GammaSum, Normal, PointMass, SingleTerm, gamma_shape
+from .components import MOST_CHOICES, ComponentSum, choices
 from .contour import Contour, growth_on_ray
-from .convolution import Convolution, is_sharp
+from .convolution import Convolution, is_sharp, scaled_pieces
 from .fourier import TRUNCATION, Fourier, decay_point, revival, window
 from .graded import Graded
-from .lattice import Lattice
+from .lattice import Lattice, affordable
 from .ray import Inversion
 from .rows import Rows
 from .uniform import MAX_TERMS, UniformSum, is_uniform
@@ -40,6 +41,12 @@ MAX_CUTS = 16
 """Singular points of half a sum, and rows, that are convolved at once."""
 MAX_ROWS = 256
 CANCELLATION = 2e-14
+NARROW = 0.02
+"""A normal part below it, beside the whole, makes few terms hardly smoother,"""
+FEW_ATOMS = 2**12
+"""and a wider one leaves so many atoms to be summed one by one."""
+POOR = 1e-9
+"""Error of a Fourier series that a bracket on a lattice may improve."""
 
 Part = tuple[IntArray, Inversion]
 
@@ -48,7 +55,7 @@ def parts(rows: Rows, method: str) -> Iterator[Part]:
     """Divide rows among the methods: pairs of row numbers and the inversion for them."""
     remaining = np.arange(len(rows))
     for claim in (_closed, _few_atoms, _few_uniforms):
-        if method == "auto" or claim is _closed:
+        if len(remaining) and (method == "auto" or claim is _closed):
             some = rows.take(remaining)
             left = np.ones(len(remaining), dtype=bool)
             for index, inversion in claim(some, method):
@@ -102,11 +109,16 @@ def _closed_forms(
 
 
 def _few_atoms(rows: Rows, method: str) -> Iterator[Part]:  # noqa: ARG001
-    index = np.flatnonzero(rows.normal_var == 0)
-    if rows.noise.discrete and len(index):
-        exact, inversion = atom_sum(rows.take(index))
-        if inversion is not None:
-            yield index[exact], inversion
+    if not rows.noise.discrete:
+        return
+    index, halves = atom_sum(rows)
+    tau = np.sqrt(rows.normal_var[index])
+    number = np.array([len(left.values) * len(right.values) for left, right in halves])
+    for chosen, smoothed in ((tau == 0, False), ((tau > 0) & ((tau < NARROW) | (number <= FEW_ATOMS)), True)):
+        some = np.flatnonzero(chosen)
+        if len(some):
+            exact = [halves[i] for i in some]
+            yield index[some], SmoothedAtoms(exact, tau[some]) if smoothed else AtomSum(exact)
 
 
 def _few_uniforms(rows: Rows, method: str) -> Iterator[Part]:  # noqa: ARG001
@@ -120,8 +132,11 @@ def _few_uniforms(rows: Rows, method: str) -> Iterator[Part]:  # noqa: ARG001
 
 
 def _automatic(rows: Rows) -> Iterator[Part]:
-    sharp = (rows.noise.costly or _bounded(rows)) and _has_density(rows.noise) and is_sharp(rows.noise)
-    few = _convolvable(rows) & (_copies(rows) <= FEW_TERMS) if sharp else np.zeros(len(rows), dtype=bool)
+    few = np.zeros(len(rows), dtype=bool)
+    if rows.noise.atomic:
+        few = _convolvable(rows) & (rows.normal_var == 0)
+    elif (rows.noise.costly or _bounded(rows)) and is_sharp(rows.noise):
+        few = _convolvable(rows) & (_copies(rows) <= FEW_TERMS) & (rows.normal_var < NARROW**2)
     yield from _at(np.flatnonzero(few), rows, _convolutions)
     yield from _at(np.flatnonzero(~few), rows, _transforms)
 
@@ -136,12 +151,6 @@ def _transforms(rows: Rows) -> Iterator[Part]:
         decay = decay_point(rows)
     nodes = decay * (high - low) / (2 * np.pi)
     many = nodes > FEW_NODES
-    if rows.noise.discrete:
-        back = (rows.normal_var == 0) & (revival(rows, decay) > CANCELLATION)
-        if back.any():
-            yield from _at(np.flatnonzero(back), rows, _lattices)
-            yield from _at(np.flatnonzero(~back), rows, _series)
-            return
     angle = _angles(rows, np.flatnonzero(many))
     for index in _groups(angle, np.ceil(np.log(decay)) * (angle > 0)):
         if angle[index[0]]:
@@ -151,7 +160,7 @@ def _transforms(rows: Rows) -> Iterator[Part]:
         few &= _convolvable(rows)
     yield from _at(np.flatnonzero(few), rows, _convolutions)
     rest = (angle == 0) & ~few
-    heavy = rest & (nodes > MANY_NODES) & (decay < FAST) & (not _bounded(rows)) & _has_density(rows.noise)
+    heavy = rest & (nodes > MANY_NODES) & (decay < FAST) & (not _bounded(rows) and not rows.noise.atomic)
     for index in _groups(
         np.where(heavy, np.ceil(2 * np.log(decay)), -1.0), np.arange(float(len(rows))) // MAX_ROWS
     ):
@@ -182,53 +191,81 @@ def _copies(rows: Rows) -> FloatArray:
 
 
 def _convolvable(rows: Rows) -> NDArray[np.bool_]:
-    """Whether a row is a sum of few terms with a density, and a half of them has few singular points."""
-    copies = _copies(rows)
-    few = (copies >= 2) & (copies <= SOME_TERMS) & (rows.normal_var == 0)
-    if not (few.any() and _has_density(rows.noise)):
+    """Whether a row is a sum of few terms that can be convolved as they are, or by the components of a mixture."""
+    return _by_law(rows) | _by_components(rows)
+
+
+def _is_few(rows: Rows) -> NDArray[np.bool_]:
+    """Whether a row has few terms, the normal part included."""
+    terms = _copies(rows) + (rows.normal_var > 0)
+    return np.asarray((terms >= 2) & (terms <= SOME_TERMS))
+
+
+def _by_law(rows: Rows) -> NDArray[np.bool_]:
+    """Whether a row is a sum of few terms with a density, and half of them have few singular points."""
+    few = _is_few(rows)
+    if rows.noise.atomic or not few.any():
         return np.zeros(len(rows), dtype=bool)
-    return np.asarray(few & (max(1, len(rows.noise.breaks())) ** np.ceil(copies / 2) <= MAX_CUTS))
+    return np.asarray(few & (max(1, len(rows.noise.breaks())) ** np.ceil(_copies(rows) / 2) <= MAX_CUTS))
 
 
-def _has_density(noise: Noise) -> bool:
-    if isinstance(noise, Mixture):
-        return all(_has_density(component) for component in noise.components)
-    return not noise.discrete
+def _by_components(rows: Rows) -> NDArray[np.bool_]:
+    """Whether a row is a sum of few terms of a mixture that leave few choices of components."""
+    few = _is_few(rows)
+    if not isinstance(rows.noise, Mixture) or rows.noise.discrete or not few.any():
+        return np.zeros(len(rows), dtype=bool)
+    number = np.array([choices(rows.noise, rows.counts[weights != 0]) for weights in rows.weights])
+    return few & (number <= np.where(_copies(rows) <= FEW_TERMS, MOST_CHOICES, MOST_CHOICES // 4))
 
 
 def _convolutions(rows: Rows) -> Iterator[Part]:
-    if not np.all(_convolvable(rows)):
+    by_law = ~_by_components(rows)
+    if not np.all(_by_law(rows)[by_law]):
         msg = (
-            f"method='convolution' serves sums of 2 to {SOME_TERMS} terms of continuous noise with few singular "
-            f"points and without a normal part; use method='auto'"
+            f"method='convolution' serves sums of 2 to {SOME_TERMS} terms, the normal part included, of noise with few "
+            f"singular points or of a mixture of few components; use method='auto'"
         )
         raise ValueError(msg)
     terms = np.repeat(rows.weights, rows.counts.astype(int), axis=1)
     order = np.argsort(-np.abs(terms), axis=1, kind="stable")[:, :SOME_TERMS]
     terms = np.take_along_axis(terms, order, axis=1)
-    for index in _groups(*np.sign(terms).T, np.arange(float(len(terms))) // MAX_ROWS):
-        some = terms[index]
-        yield index, Convolution(rows.noise, some[:, some[0] != 0])
+    tau = np.sqrt(rows.normal_var)
+    keys = np.sign(terms).T, tau[None] > 0, by_law[None], np.arange(len(terms))[None] // MAX_ROWS
+    for index in _groups(*np.concatenate(keys).astype(float)):
+        if not by_law[index[0]]:
+            yield index, ComponentSum(rows.take(index))
+            continue
+        laws = [scaled_pieces(rows.noise, column) for column in terms[index].T if column[0] != 0]
+        if tau[index[0]]:
+            laws.append(scaled_pieces(as_noise(None), tau[index]))
+        yield index, Convolution(laws)
 
 
 def _series(rows: Rows) -> Iterator[Part]:
-    low, high = window(rows)
-    decay = decay_point(rows)
-    alias = np.full(len(rows), TRUNCATION)
-    if rows.noise.discrete:
-        alias = alias + np.where(rows.normal_var == 0, revival(rows, decay), 0.0)
-    for index in _groups(np.ceil(2 * np.log(decay)), np.ceil(2 * np.log(high - low))):
-        yield (
-            index,
-            Fourier(rows.take(index), (low[index], high[index]), float(decay[index].max()), alias[index]),
-        )
+    for index, series in _windows(rows):
+        poor = series.left_out > POOR
+        if poor.any() and affordable(rows.take(index[poor])):
+            yield from _at(index[poor], rows, _lattices)
+            yield from _at(index[~poor], rows, _series)
+        else:
+            yield index, series
 
 
 def _lattices(rows: Rows) -> Iterator[Part]:
-    if np.any(rows.normal_var > 0) or not rows.noise.discrete:
-        msg = "method='lattice' serves discrete noise without a normal part; use method='auto'"
-        raise ValueError(msg)
-    yield np.arange(len(rows)), Lattice(rows, window(rows))
+    for index, series in _windows(rows):
+        yield index, Lattice(series)
+
+
+def _windows(rows: Rows) -> Iterator[tuple[IntArray, Fourier]]:
+    """Fourier series on common windows, for rows that need about as many frequencies."""
+    low, high = window(rows)
+    decay = decay_point(rows)
+    alias = np.full(len(rows), TRUNCATION)
+    if rows.noise.atomic:
+        alias = alias + np.where(rows.normal_var == 0, revival(rows, decay), 0.0)
+    for index in _groups(np.ceil(2 * np.log(decay)), np.ceil(2 * np.log(high - low))):
+        ends = low[index], high[index]
+        yield index, Fourier(rows.take(index), ends, float(decay[index].max()), alias[index])
 
 
 def _bounded(rows: Rows) -> bool:
@@ -238,7 +275,7 @@ def _bounded(rows: Rows) -> bool:
 def _angles(rows: Rows, index: IntArray) -> FloatArray:
     """Angle of the contour a row, 0 where there is none that keeps its digits."""
     result = np.zeros(len(rows))
-    if _bounded(rows) or rows.noise.discrete or rows.noise.sector() <= 0:
+    if _bounded(rows) or rows.noise.atomic or rows.noise.sector() <= 0:
         return result
     for angle in ANGLES:
         if not len(index):

@@ -84,7 +84,7 @@ class SingleTerm(ClosedForm):
         v = self.weight[index, None]
         m = x / v
         atom = np.zeros(m.shape)
-        if self.noise.discrete:
+        if self.noise.atomic:
             pdf = np.full(m.shape, np.nan)
             # P(M = m): where v < 0, P(vM <= x) = P(M >= m)
             atom = np.maximum(self.noise.cdf(m) - self.noise.cdf(np.nextafter(m, -np.inf)), 0.0)

@@ -12,7 +12,7 @@ from .._typing import FloatArray, RandomState
 from ..noise import as_noise
 from ..noise.base import as_generator
 from .choose import METHODS
-from .rows import Rows, split_origin
+from .rows import Rows, split
 
 __all__ = ["Combination"]
 
@@ -58,7 +58,7 @@ class Combination:
         self.loc = np.broadcast_to(loc_, self.shape)
         self.normal_std = np.broadcast_to(std, self.shape)
         self._rows = self.weights.reshape(-1, w.shape[-1])
-        self._origin_noise, self._origin = split_origin(self.noise)
+        self._origin_noise, self._origin, self._bandwidth = split(self.noise)
         # Row by row Y = origin + scale X, where X has unit variance.
         largest = np.maximum(np.max(np.abs(self._rows), axis=1), self.normal_std.ravel())
         unit = np.where(largest > 0, largest, 1.0)
@@ -225,8 +225,8 @@ class Combination:
             v = self._rows[part] / scale[:, None]
             # Terms that float64 cannot see beside the others would only stretch the tables.
             v = np.where(np.abs(v) * self.noise.std() * np.sqrt(self.counts.sum()) < 1e-17, 0.0, v)
-            tau = self.normal_std.ravel()[part] / scale
-            yield part, Rows(self._origin_noise, *_merged(v, self.counts), np.where(tau < 1e-17, 0.0, tau**2))
+            tau2 = (self.normal_std.ravel()[part] / scale) ** 2 + self._bandwidth**2 * (v**2 @ self.counts)
+            yield part, Rows(self._origin_noise, *_merged(v, self.counts), np.where(tau2 < 1e-34, 0.0, tau2))
 
 
 def _merged(weights: FloatArray, counts: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -15,12 +15,13 @@ from .._typing import FloatArray, IntArray
 from ..noise import Noise
 from .intervals import Intervals
 from .pieces import Pieces, Place, tabulate
-from .ray import EPS, Values
+from .ray import EPS, RESOLVED, Values
 
-__all__ = ["Convolution", "is_sharp", "noise_pieces"]
+__all__ = ["Convolution", "is_sharp", "scaled_pieces"]
 
 CHUNK = 2**15
-DEPTH = 5.0
+DEPTH = 6.0
+"""Depth of the tables of single terms: distances from the cuts down to e^(-pi sinh 6) = 1e-275."""
 STEP = 0.125
 HALVINGS = 3
 FAR = 3.0
@@ -59,6 +60,11 @@ def noise_pieces(noise: Noise, sign: float) -> Pieces:
     pieces.grain = np.abs(cuts[None])
     pieces.need = pieces.depth_for(1e-16)
     return pieces
+
+
+def scaled_pieces(noise: Noise, weights: FloatArray) -> Pieces:
+    """The laws of v M as tables, for weights v of one sign, of shape (rows,)."""
+    return noise_pieces(noise, float(np.sign(weights[0]))).scaled(np.abs(weights))
 
 
 @lru_cache(maxsize=64)
@@ -149,7 +155,10 @@ class _Sum:
                 for out, term in zip((pdf_error, error, error), terms, strict=False):
                     whole, half = term.sum(axis=1), term @ sign
                     with np.errstate(all="ignore"):
-                        coarse = np.where(whole > 0, half * half / whole, 0.0)
+                        missed = np.abs(half) / whole
+                        coarse = np.where(
+                            whole > 0, np.abs(half) * np.where(missed < RESOLVED, missed, 1.0), 0.0
+                        )
                     out += np.bincount(part.point, weights=coarse, minlength=n)
         if tails:
             self._beyond(row, y, place)
@@ -235,20 +244,17 @@ class _Sum:
 
 
 class Convolution:
-    """Inversion of no transform at all: the law of few terms, from the law of one.
+    """Inversion of no transform at all: the law of a sum of few terms, from the laws of the terms.
 
     Parameters
     ----------
-    noise : Noise
-        Continuous.
-    terms : ndarray of shape (rows, n)
-        The weights that are not 0, at least two a row, the largest first; a column has one sign.
+    laws : list of Pieces
+        Those of the terms, at least two, for the same rows; the widest first.
     """
 
     relative = True
 
-    def __init__(self, noise: Noise, terms: FloatArray) -> None:
-        laws = [noise_pieces(noise, float(np.sign(v[0]))).scaled(np.abs(v)) for v in terms.T]
+    def __init__(self, laws: list[Pieces]) -> None:
         while len(laws) > 2:
             pairs = [_Sum(*pair).table() for pair in zip(laws[::2], laws[1::2], strict=False)]
             laws = pairs + laws[2 * len(pairs) :]

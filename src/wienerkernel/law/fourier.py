@@ -6,12 +6,12 @@ at all, else the window comes from a Chernoff bound.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from ..noise import Noise
+from ..noise import Mixture, Noise
 from .ray import RaySum, Values
 from .rows import COARSE, Rows
 
@@ -23,6 +23,12 @@ DECAY = 33.5
 """and terms below e^-33.5 = 3e-15."""
 TRUNCATION = 2 * float(np.exp(-EXPONENT))
 DECAY_LIMIT = 1e17
+PROBES = 200
+"""Frequencies at which phi may come back that are tried at least,"""
+MOST_PROBES = 2**24
+"""terms of phi that may be spent on more of them,"""
+GRID = 1e-10
+"""and how exactly, beside their range, the atoms have to lie on a grid."""
 MAX_NODES = 2**17
 MAX_COSTLY_NODES = 2**14
 MAX_SIZE = 2**21
@@ -99,10 +105,47 @@ def decay_point(rows: Rows, limit: float = DECAY_LIMIT) -> FloatArray:
 
 
 def revival(rows: Rows, decay: FloatArray) -> FloatArray:
-    """Largest |phi| found far beyond its first decay, shape (rows,): a discrete law may come back."""
-    fraction = np.random.default_rng(0).uniform(1.0, 20.0, 200)
-    level = rows.logcf(decay[:, None] * fraction.astype(complex)).real
+    """Largest |phi| found far beyond its first decay, shape (rows,): a law with atoms may come back.
+
+    Values on a grid come back together wherever the largest term does, and all terms where the weights have a common
+    measure, too; other frequencies are tried at random.
+    """
+    atoms = _atoms(rows.noise)
+    step = _grid(atoms)
+    t = [decay[:, None] * np.random.default_rng(0).uniform(1.0, 20.0, PROBES)]
+    if step:
+        number = int(np.clip(MOST_PROBES / (rows.weights.size * len(atoms)), PROBES, 2**13))
+        measures = (
+            np.max(np.abs(rows.weights), axis=1),
+            np.array([_grid(np.append(w, 0.0)) for w in rows.weights]),
+        )
+        for measure, returns in zip(measures, (number, 8), strict=True):
+            with np.errstate(divide="ignore"):
+                period = (2 * np.pi / (step * measure))[:, None]
+            later = period * (np.floor(decay[:, None] / period) + np.arange(1.0, returns + 1))
+            t.append(np.where(np.isfinite(later), later, decay[:, None]))
+    level = rows.logcf(np.concatenate(t, axis=1).astype(complex)).real
     return np.asarray(np.exp(np.max(np.nan_to_num(level, nan=0.0), axis=1)))
+
+
+def _atoms(noise: Noise) -> FloatArray:
+    """Values that have positive probability."""
+    parts = [part for _, part in noise.flattened()] if isinstance(noise, Mixture) else [noise]
+    return np.concatenate([part.atoms()[0] for part in parts if part.discrete])
+
+
+def _grid(values: FloatArray) -> float:
+    """Step of the coarsest grid that holds the values and their differences, 0 if there is none, by Euclid."""
+    gaps = np.diff(np.unique(values))
+    step, tolerance = 0.0, GRID * float(np.ptp(values))
+    for gap in gaps:
+        rest = float(gap)
+        while rest > tolerance:
+            step, rest = rest, step % rest if step else 0.0
+            rest = 0.0 if step - rest < tolerance else rest
+        if step < 100 * tolerance:
+            return 0.0
+    return step
 
 
 class Fourier:
@@ -133,6 +176,13 @@ class Fourier:
     def _prepare(self, index: IntArray) -> RaySum:
         t = (np.arange(self.nodes) + 0.5) * self.h
         return RaySum(self.rows.take(index), t, np.full(self.nodes, self.h), 0.0, self.alias[index])
+
+    @cached_property
+    def left_out(self) -> FloatArray:
+        """Bound on the error of what lies outside the window and beyond the last frequency, shape (rows,)."""
+        if self._sum is not None:
+            return self.alias + self._sum.beyond
+        return self.alias + self.rows.beyond(self.nodes * self.h, 0.0)[0] / np.pi
 
     def _series(self, x: FloatArray, index: IntArray) -> Values:
         if self._sum is not None:

@@ -1,113 +1,92 @@
-"""Sums of discrete terms on a lattice, by fast Fourier transform, inside a rigorous bracket.
+"""Sums on a lattice, by fast Fourier transform, inside a rigorous bracket: what serves where phi does not decay.
 
-Rounding every term down to the lattice makes a sum that is smaller, rounding up one that is larger: their distribution
-functions enclose the true one. Where that is wide, many atoms share a cell; then every term is spread over the
-lattice so that its characteristic function is kept up to a cut-off, and what lies beyond is as good as noise.
+Rounding each of n terms down to a lattice of step h makes a sum S' with S' <= S <= S' + n h, so that the distribution
+function of S' at y - n h and at y encloses that of S at y.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import ndtr
 
-from .._typing import ComplexArray, FloatArray, IntArray
+from .._typing import FloatArray, IntArray
+from .fourier import Fourier
 from .ray import EPS, Values
 from .rows import Rows
-from .spread import POINTS, spread, stencil
 
-__all__ = ["Lattice"]
+__all__ = ["Lattice", "affordable"]
 
-SIZE = 2**17
-NARROW = 1e-12
-CUT_OFF = 0.6
-"""Largest phase between two points of the lattice at which spread atoms keep their characteristic function."""
-PROBES = 4096
-DEVIATIONS = 6.0
-"""Standard deviations of what is left out that count as its error."""
+SIZES = 2**17, 2**20
+"""Points of the lattice: many rows or terms, and few."""
+FEW, MANY = 32, 2000
+"""Transforms for which the longer lattice is affordable, and any."""
+
+
+def affordable(rows: Rows) -> bool:
+    """Whether the rows have few enough terms."""
+    return int(np.count_nonzero(rows.weights)) <= MANY
 
 
 class Lattice:
-    """Inversion on a lattice of 2^17 points.
+    """A Fourier series, improved by the bracket where that is narrower than the error of the series.
 
     Parameters
     ----------
-    rows : Rows
-        Of a discrete law, without a normal part.
-    window : tuple of ndarray of shape (rows,)
-        Where the mass lies.
+    series : Fourier
     """
 
     relative = False
 
-    def __init__(self, rows: Rows, window: tuple[FloatArray, FloatArray]) -> None:
-        values, mass = rows.noise.atoms()
-        low, high = window
-        self.margin = 2 * float(rows.counts.sum()) + 2 * POINTS
-        self.step = (high - low) / (SIZE - 2 * self.margin)
-        self.shift = np.rint(low / self.step - self.margin)
-        self.bracket = [
-            self._bracket(rows, values, mass, rounding) for rounding in (np.ceil, np.floor)
-        ]  # below and above
-        wide = np.max(self.bracket[1] - self.bracket[0], axis=1) > NARROW
-        self.between = np.full((len(rows), SIZE), np.nan)
-        self.noise = np.full(len(rows), np.inf)
-        for row in np.flatnonzero(wide):
-            self.between[row], self.noise[row] = self._spread(rows, int(row), values, mass)
+    def __init__(self, series: Fourier) -> None:
+        rows = series.rows
+        self.series = series
+        self.size = SIZES[int(np.count_nonzero(rows.weights)) <= FEW]
+        self.terms = (rows.weights != 0) @ rows.counts + (rows.normal_var > 0)
+        self.step = (series.high - series.low) / (self.size - self.terms - 8)
+        self.first = np.floor(series.low / self.step) - self.terms - 2
+        self.below = np.stack([self._below(rows, row) for row in range(len(rows))])
 
-    def _bracket(self, rows: Rows, values: FloatArray, mass: FloatArray, rounding: np.ufunc) -> FloatArray:
-        result = np.empty((len(rows), SIZE))
-        for row, (weights, step) in enumerate(zip(rows.weights, self.step, strict=True)):
-            transform = np.ones(SIZE // 2 + 1, dtype=complex)
-            for weight, count in zip(weights, rows.counts, strict=True):
-                # whole cells within 1e-9 of an atom are that atom: rounding must not split them
-                cell = weight * values / step
-                near = np.rint(cell)
-                cell = np.where(np.abs(cell - near) < 1e-9, near, rounding(cell)).astype(int) % SIZE
-                transform *= np.fft.rfft(np.bincount(cell, weights=mass, minlength=SIZE)) ** count
-            pmf = np.fft.irfft(transform, SIZE)
-            result[row] = np.cumsum(np.roll(pmf, -int(self.shift[row])))
-        return np.clip(result, 0.0, 1.0)
-
-    def _spread(self, rows: Rows, row: int, values: FloatArray, mass: FloatArray) -> tuple[FloatArray, float]:
-        """Distribution function at the points of the lattice up to the cut-off, and the error of what is beyond."""
-        step = self.step[row]
-        phase = 2 * np.pi * np.arange(SIZE // 2 + 1) / SIZE
-        transform = np.ones(SIZE // 2 + 1, dtype=complex)
+    def _below(self, rows: Rows, row: int) -> FloatArray:
+        """Distribution function of the sum rounded down, at the points of the lattice."""
+        transform = np.ones(self.size // 2 + 1, dtype=complex)
         for weight, count in zip(rows.weights[row], rows.counts, strict=True):
-            transform *= self._transform(weight * values / step, mass) ** count
-        beyond = phase > CUT_OFF
-        transform = np.where(beyond, 0.0, transform)
-        # F has the transform phi / (i t), and grows by 1 a period
-        transform[1:] /= 1j * phase[1:]
-        transform[0] = 0.0
-        wave = np.roll(np.fft.irfft(transform, SIZE), -int(self.shift[row]))
-        result = wave + np.arange(SIZE) / SIZE
-        result -= np.mean(result[: int(self.margin) - POINTS])
-        # The phases of what is left out are as good as random: variances add, sum_k |phi_k|^2 / (2 pi^2 k^2).
-        t = CUT_OFF / step * np.random.default_rng(0).uniform(1.0, 100.0, PROBES)
-        size = np.exp(rows.take(np.array([row])).logcf(t[None].astype(complex)).real[0])
-        typical = max(float(np.sqrt(np.mean(size**2))), float(np.max(size)) / 5)
-        first = CUT_OFF / (2 * np.pi) * SIZE
-        return result, DEVIATIONS * typical / (np.pi * np.sqrt(2 * first)) + SIZE * EPS
+            if weight:
+                transform *= self._transform(rows, row, float(weight)) ** count
+        if rows.normal_var[row] > 0:
+            transform *= self._transform(rows, row, 0.0)
+        mass = np.roll(np.fft.irfft(transform, self.size), -int(self.first[row]) % self.size)
+        return np.clip(np.cumsum(mass), 0.0, 1.0)
 
-    def _transform(self, position: FloatArray, mass: FloatArray) -> ComplexArray:
-        first = np.floor(position.min()) - POINTS
-        cells = int(np.ceil(position.max()) + POINTS - first) + 1
-        table = spread(position - first, mass, np.zeros(len(position), dtype=np.intp), (1, cells))[0]
-        folded = np.bincount((np.arange(cells) + int(first)) % SIZE, weights=table, minlength=SIZE)
-        return np.fft.rfft(folded)
+    def _transform(self, rows: Rows, row: int, weight: float) -> FloatArray:
+        """Transform of one term rounded down, wrapped round the lattice; weight 0 is the normal part."""
+        step, noise = self.step[row], rows.noise
+        # Wherever the term has its mass, so many points hold what counts of it, for the whole sum has less room.
+        middle = np.rint(weight * float(noise.ppf(0.5)) / step) if weight else 0.0
+        edges = step * (middle + np.arange(-self.size, self.size + 1))
+        with np.errstate(all="ignore"):
+            if weight == 0:
+                cdf = ndtr(edges / np.sqrt(rows.normal_var[row]))
+            elif weight > 0:
+                cdf = noise.cdf(edges / weight)
+            else:  # P(vM <= x) = P(M >= x / v)
+                cdf = 1 - noise.cdf(np.nextafter(edges / weight, -np.inf))
+        cdf[0], cdf[-1] = 0.0, 1.0
+        mass = np.diff(cdf).reshape(2, self.size).sum(axis=0)
+        return np.asarray(np.fft.rfft(np.roll(mass, int(middle) % self.size)))
 
     def __call__(self, x: FloatArray, index: IntArray) -> Values:
         """Values at the points ``x`` of shape (n, k), for the rows ``index``."""
-        position = x / self.step[index, None] - self.shift[index, None]
-        cell = np.clip(np.floor(position + 1e-9), -1, SIZE - 1).astype(int)
-        rows = np.broadcast_to(index[:, None], cell.shape)
-        low, high = (np.where(cell < 0, 0.0, table[rows, np.maximum(cell, 0)]) for table in self.bracket)
-        cdf = 0.5 * (low + high)
-        error = 0.5 * np.abs(high - low) + SIZE * EPS
-        better = (self.noise[rows] < error) & (position > POINTS) & (position < SIZE - POINTS)
-        if better.any():
-            first, weights = stencil(position[better])
-            points = self.between[rows[better], first + np.arange(POINTS)[:, None]]
-            cdf[better] = np.clip(np.sum(weights * points, axis=0), low[better], high[better])
-            error[better] = self.noise[rows[better]]
-        return Values(np.full(x.shape, np.nan), cdf, 1 - cdf, error, error)
+        values = self.series(x, index)
+        step, first, rows = self.step[index, None], self.first[index, None], index[:, None]
+        upper = np.floor(x / step - first + 1e-6)
+        lower = np.floor(x / step - first - 1e-6) - self.terms[index, None]
+        high, low = (
+            np.where(cell < 0, 0.0, self.below[rows, np.clip(cell, 0, self.size - 1).astype(int)])
+            for cell in (upper, lower)
+        )
+        error = 0.5 * (high - low) + self.size * EPS
+        better = error < values.error
+        cdf = np.where(better, 0.5 * (low + high), values.cdf)
+        return values._replace(
+            cdf=cdf, sf=np.where(better, 1 - cdf, values.sf), error=np.where(better, error, values.error)
+        )

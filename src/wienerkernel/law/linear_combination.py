@@ -95,8 +95,11 @@ class LinearCombination(Combination):
         >>> round(float(LinearCombination("expon()", [1.0, 1.0]).pdf(1.0)), 12)    # y e^{-y}
         0.367879441171
         """
-        if self.noise.discrete and np.any((self._rows != 0).any(axis=1) & (self.normal_std.ravel() == 0)):
-            msg = "a linear combination of discrete noise has no density; cdf, sf and quantiles are there"
+        if self.noise.atomic and np.any((self._rows != 0).any(axis=1) & (self.normal_std.ravel() == 0)):
+            msg = (
+                f"a linear combination of {self.noise!r}, which takes values with positive probability, has no "
+                "density; use cdf, sf or quantiles"
+            )
             raise TypeError(msg)
         value, error = self._evaluate(y, "pdf")
         return (value, error) if return_error else value
@@ -315,7 +318,7 @@ class LinearCombination(Combination):
         # Outside the support all is exact, whatever a standardised y rounds to.
         low, high = self.support()
         below, above = points < low, points > high
-        if not self.noise.discrete and name != "pdf":
+        if not self.noise.atomic and name != "pdf":
             below, above = below | ((points == low) & (low < high)), above | ((points == high) & (low < high))
         outside = {"pdf": (0.0, 0.0), "cdf": (0.0, 1.0), "sf": (1.0, 0.0)}[name]
         value = np.where(below, outside[0], np.where(above, outside[1], value))

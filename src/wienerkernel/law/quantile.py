@@ -41,6 +41,7 @@ def solve(
     upper: NDArray[np.bool_],
     start: FloatArray,
     support: tuple[FloatArray, FloatArray],
+    mean: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     """Points with F(x) = p, or sf(x) = p where ``upper``.
 
@@ -53,6 +54,8 @@ def solve(
     upper : ndarray of bool of shape (rows, k)
     start : ndarray of shape (rows, k)
     support : tuple of ndarray of shape (rows, 1)
+    mean : ndarray of shape (rows, 1)
+        Of laws with unit variance, whose quantiles Cantelli's inequality encloses, whatever ``values`` says.
 
     Returns
     -------
@@ -76,6 +79,10 @@ def solve(
 
     with np.errstate(invalid="ignore"):
         reach = np.where(np.isfinite(other - anchor), np.abs(other - anchor), np.inf)
+    # Cantelli: towards the tail no farther than sqrt((1-p)/p) from the mean, away from it than sqrt(p/(1-p))
+    towards = mean - sign * (1 + 1e-9) * np.sqrt((1 - p) / p)
+    away = mean + sign * (1 + 1e-9) * np.sqrt(p / (1 - p))
+    start = np.clip(start, np.minimum(towards, away), np.maximum(towards, away))
     inside = sign * (start - anchor)
     inside = np.where(inside > 0, inside, p * np.minimum(1.0, reach))
     inside = np.where(inside < reach, inside, 0.5 * reach)
@@ -83,6 +90,7 @@ def solve(
     low = np.where(log_scale, -745.0, -np.inf)
     with np.errstate(divide="ignore"):
         high = np.where(np.isfinite(reach), to_xi(other), np.inf)
+        floor, ceiling = np.maximum(to_xi(towards), low), np.minimum(to_xi(away), high)
     x, error = to_x(xi), np.zeros(p.shape)
     active = np.ones(p.shape, dtype=bool)
     previous = np.full(p.shape, np.inf)
@@ -112,6 +120,8 @@ def solve(
         # Where the density is infinite, Newton's steps hardly gain; then the bracket is halved.
         gained = np.abs(miss) < 0.25 * previous[row]
         following = np.where(usable & (gained | ~bounded), newton, middle)
+        following = np.clip(following, floor[row], ceiling[row])
+        stuck = (following == position) & ((position == floor[row]) | (position == ceiling[row]))
         previous[row] = np.where(np.isfinite(miss), np.abs(miss), np.inf)
         tolerance = 4e-16 * np.maximum(np.abs(position), np.where(log_scale[row], 1.0, 1e-3))
         met = np.abs(miss) * p[row] <= now.error / 4
@@ -119,7 +129,9 @@ def solve(
         work = active[row]
         xi[row] = np.where(work & ~settled, following, position)
         low[row], high[row] = np.where(work, lower, low[row]), np.where(work, higher, high[row])
-        error[row] = np.where(work, now.error, error[row])
+        with np.errstate(invalid="ignore"):  # values that contradict Cantelli are as wrong as they miss p
+            stated = np.where(stuck, np.fmax(now.error, np.abs(tail - p[row])), now.error)
+        error[row] = np.where(work, stated, error[row])
         active[row] = work & ~settled
         x = to_x(xi)
         if not active.any():

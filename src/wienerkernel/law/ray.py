@@ -14,6 +14,8 @@ __all__ = ["Inversion", "RaySum", "Values"]
 CHUNK = 2**15
 """Numbers that are worked on at once: they stay in the cache."""
 EPS = float(np.finfo(float).eps)
+RESOLVED = 1e-3
+"""Error of every second node from which on halving the step is known to square it."""
 
 
 class Values(NamedTuple):
@@ -67,6 +69,7 @@ class RaySum:
         self.modulus = np.exp(self.log_modulus)
         self.r, self.theta, self.alias = r, theta, alias
         self.step = step / np.pi
+        self.beyond, self.pdf_beyond = (part / np.pi for part in rows.beyond(float(r[-1]), theta))
 
     def __call__(self, x: FloatArray, index: IntArray) -> Values:
         """Values at the points ``x`` of shape (n, k), for the rows ``index``."""
@@ -110,13 +113,21 @@ class RaySum:
         pdf, coarse = np.moveaxis(sin * sums - cos * (real @ by_step), -1, 0)
         excess = over[..., 0] - self.theta / np.pi
         sizes = modulus @ np.stack([over_r, step], axis=1)
-        tail = np.broadcast_to(modulus[..., -1], x.shape)
-        error = EPS * (1 + sizes[..., 0]) + tail
-        pdf_error = EPS * sizes[..., 1] + tail * r[-1]
+        error = EPS * (1 + sizes[..., 0]) + self._left_out(self.beyond, modulus, x, index)
+        pdf_error = EPS * sizes[..., 1] + self._left_out(self.pdf_beyond, modulus * r, x, index)
         if self.alias is None:
-            error = error + over[..., 1] ** 2
+            error = error + np.where(np.abs(over[..., 1]) < RESOLVED, over[..., 1] ** 2, np.abs(over[..., 1]))
             pdf_error = pdf_error + coarse**2 / np.maximum(np.abs(pdf), EPS)
         else:
             error = error + self.alias[index, None]
             pdf_error = pdf_error + self.alias[index, None]
         return Values(pdf, 0.5 - excess, 0.5 + excess, error, pdf_error)
+
+    def _left_out(self, beyond: FloatArray, terms: FloatArray, x: FloatArray, index: IntArray) -> FloatArray:
+        """Bound on the part of the integral beyond the last node in use."""
+        if terms.shape[-1] < len(self.r):  # damped to e^{-40} there, and ever faster
+            return np.broadcast_to(terms[..., -1], x.shape)
+        damping = np.sin(self.theta) * self.r[-1] * x
+        with np.errstate(invalid="ignore"):
+            bound = beyond[index, None] * np.exp(-damping)
+        return np.where(damping > 100.0, 0.0, bound)

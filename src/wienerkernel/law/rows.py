@@ -8,11 +8,11 @@ from functools import cached_property
 import numpy as np
 
 from .._typing import ComplexArray, FloatArray, IntArray
-from ..noise import Noise, Residuals, ScipyNoise
+from ..noise import Noise, Residuals, ScipyNoise, SmoothedResiduals
 from .band import band_table
 from .spread import POINTS, STEPS, ray_table, spread
 
-__all__ = ["COARSE", "Rows", "split_origin"]
+__all__ = ["COARSE", "Rows", "split"]
 
 MANY = 2**12
 """Arguments of phi for which a table pays."""
@@ -20,23 +20,41 @@ COARSE = 1e-3
 """Tolerance of what only chooses a method."""
 CHUNK = 2**19
 """Complex numbers held at once in a sum over weights."""
+PROBE = 0.1
+"""Step in log r of the points at which the decay of phi is looked at; its oscillations are wider apart or shorter,"""
+NEIGHBORS = 2
+"""so that the largest of a few neighboring values stands for its envelope."""
+GONE = -80.0
+"""Logarithm of |phi| below which nothing is left to bound,"""
+FARTHEST = 1e25
+"""and frequency beyond which nobody looks: a pole weaker than |x|^-0.9 has decayed there."""
 
 
-def split_origin(noise: Noise) -> tuple[Noise, float]:
-    """The noise as M = M0 + o, where the end or the singular point of the law of M0 is 0.
+def split(noise: Noise) -> tuple[Noise, float, float]:
+    """The noise as M = M0 + o + N(0, tau^2), where the end or the singular point of the law of M0 is 0.
 
     Contours turn about o; and a law that sits far from 0 would lose digits in the phase exp(i t o).
+
+    Returns
+    -------
+    noise : Noise
+        Law of M0.
+    origin, normal_std : float
+        o and tau.
     """
+    if isinstance(noise, SmoothedResiduals):
+        residuals, origin, _ = split(noise.residuals)
+        return residuals, origin, noise.bandwidth
     if isinstance(noise, Residuals):
         centre = noise.mean()
-        return Residuals(noise.values - centre, noise.weights), centre
+        return Residuals(noise.values - centre, noise.weights), centre, 0.0
     if isinstance(noise, ScipyNoise):
         ends = [end for end in noise.support() if np.isfinite(end)]
         origin = ends[0] if len(ends) == 1 else noise.loc
         if origin == 0.0:
-            return noise, 0.0
-        return noise.moved(noise.loc - origin), origin
-    return noise, 0.0
+            return noise, 0.0, 0.0
+        return noise.moved(noise.loc - origin), origin, 0.0
+    return noise, 0.0, 0.0
 
 
 class Rows:
@@ -145,6 +163,37 @@ class Rows:
         if self.weights.size * len(r) > CHUNK // 8 and self.weights.size > 2 * self._cells:
             return np.asarray(result + self._spread(r, theta, tolerance))
         return np.asarray(result + self._direct(np.broadcast_to(t, (len(self), len(r)))))
+
+    def beyond(self, r: float, theta: float) -> tuple[FloatArray, FloatArray]:
+        """Integrals of |phi| dr/r and of |phi| dr over the ray beyond r: what a sum that ends there leaves out.
+
+        Parameters
+        ----------
+        r : float
+        theta : float
+            As in :meth:`logcf_on_ray`.
+
+        Returns
+        -------
+        over_r, plain : ndarray of shape (rows,)
+            Upper bounds, as far as the values of |phi| at points near each other show its envelope.
+        """
+        over_r, plain = np.zeros(len(self)), np.zeros(len(self))
+        open_rows, start, width = np.arange(len(self)), np.log(r), 4.0
+        while len(open_rows) and start < np.log(FARTHEST):
+            log_r = np.arange(start - NEIGHBORS * PROBE, start + width + NEIGHBORS * PROBE, PROBE)
+            level = self.take(open_rows).logcf_on_ray(np.exp(log_r), theta, COARSE).real
+            level = np.nan_to_num(level, nan=0.0, neginf=-745.0, posinf=300.0)
+            envelope = np.lib.stride_tricks.sliding_window_view(level, 2 * NEIGHBORS + 1, axis=1).max(axis=-1)
+            inner = log_r[NEIGHBORS : NEIGHBORS + envelope.shape[1]]
+            over_r[open_rows] += PROBE * np.exp(np.minimum(envelope, 300.0)).sum(axis=1)
+            plain[open_rows] += PROBE * np.exp(np.minimum(envelope + inner, 300.0)).sum(axis=1)
+            open_rows = open_rows[envelope[:, -1] > GONE]
+            start += width
+        if len(open_rows):  # a decay of r^-0.01, or none at all
+            over_r[open_rows] += 100 * np.exp(np.minimum(envelope[envelope[:, -1] > GONE, -1], 300.0))
+            plain[open_rows] = np.inf
+        return over_r, plain
 
     def logcf(self, t: ComplexArray) -> ComplexArray:
         """Log characteristic function of each row at its own nodes ``t`` of shape (rows, K), same shape."""

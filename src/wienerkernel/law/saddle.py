@@ -22,6 +22,10 @@ EXPONENT = 40.0
 TINY = float(np.finfo(float).tiny)
 UNDERFLOW, OVERFLOW = -720.0, 300.0
 MOST_NODES = 2**12
+SLOWEST = 0.05
+"""Decay of |phi| that is assumed at least: the logarithm of what lies beyond the last node has no more than 20 units."""
+SURPRISE = 100.0
+"""Factor by which every second node may miss more than every fourth lets expect of an analytic integrand."""
 GOOD = 1e-10
 """Relative error of a tail that calls for no second method."""
 
@@ -38,14 +42,14 @@ class SaddleTails:
         self.rows = rows
         sector = rows.noise.sector()
         bounded = bool(np.all(np.isfinite(rows.noise.support())))
-        self.theta = 0.0 if bounded or rows.noise.discrete else min(0.6, sector / 2)
+        self.theta = 0.0 if bounded or rows.noise.atomic else min(0.6, sector / 2)
 
     def covers(self, x: FloatArray, index: IntArray) -> NDArray[np.bool_]:
         """Whether x, of shape (n, k) for the rows ``index``, lies in a light tail."""
         low, high = (end[index, None] for end in self.rows.strip)
         lower, upper = (end[index, None] for end in self.rows.support)
         light = np.where(x > self.rows.mean[index, None], high > 0, low < 0)
-        smooth = (self.rows.normal_var[index, None] > 0) | (not self.rows.noise.discrete)
+        smooth = (self.rows.normal_var[index, None] > 0) | (not self.rows.noise.atomic)
         return np.asarray(light & smooth & (x > lower) & (x < upper))
 
     def __call__(self, x: FloatArray, index: IntArray) -> Values:
@@ -68,6 +72,9 @@ class SaddleTails:
             seen = seen[~(values.error[seen] < GOOD * np.minimum(values.cdf, values.sf)[seen])]
         if len(seen):
             _put(values, seen, _line(rows.take(seen), x[seen], c[seen], curvature[seen]), self.theta > 0)
+        # K(c) - cx is 0 at c = 0 and lowest at the saddle point: anything else is none
+        lost = ~(depth <= 0)
+        values.error[lost], values.pdf_error[lost] = np.inf, np.inf
         return values
 
 
@@ -117,17 +124,46 @@ def _integrate(rows: Rows, x: FloatArray, c: FloatArray, z: ComplexArray, dz: Co
     terms = np.exp(exponent) * dz / np.pi
     over_z = terms / z
     pdf, tail = terms.imag.sum(axis=1), np.sign(c) * over_z.imag.sum(axis=1)
-    # Every second node alone has the error d, which halving the step squares.
-    alternating = np.where(np.arange(z.shape[1]) % 2, -1.0, 1.0)
     roundoff = EPS * (1 + np.abs(exponent[:, 0]))
-    errors = []
-    for term, value in ((over_z, tail), (terms, pdf)):
-        d = term.real @ alternating
-        coarse = d**2 / np.maximum(np.abs(value), TINY)
-        errors.append(roundoff * np.abs(term).sum(axis=1) + np.abs(term[:, -1]) + coarse)
+    errors = [
+        roundoff * np.abs(term).sum(axis=1) + _left_out(np.abs(term), power) + _step_error(term)
+        for term, power in ((over_z, 1.0), (terms, 0.0))
+    ]
     error, pdf_error = errors
     upper = c > 0
     return Values(pdf, np.where(upper, 1 - tail, tail), np.where(upper, tail, 1 - tail), error, pdf_error)
+
+
+def _left_out(size: FloatArray, power: float) -> FloatArray:
+    """Bound on the sum of the terms behind the last one, shape (n,), from moduli of shape (n, K).
+
+    They fall like k^-(a + power) or faster, with the decay a of |phi| between half of the nodes and all of them.
+    """
+    n = size.shape[1]
+    last = np.max(size[:, n - n // 8 :], axis=1)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        decay = np.log2(np.max(size[:, n // 2 - n // 8 : n // 2], axis=1) / last) - 1
+        # a law that hardly decays at all is given the span of frequencies that float64 has
+        bound = n * last / np.maximum(decay, SLOWEST if power else 0.0)
+    return np.where(last > TINY, bound, 0.0)
+
+
+def _step_error(terms: ComplexArray) -> FloatArray:
+    """Error of the trapezoidal rule, shape (n,), from terms of shape (n, K) that are mirrored below the real axis.
+
+    Every second node alone has the error d, every fourth one e. Halving the step squares the error of an analytic
+    integrand; where d and e show that it does not, the error falls no faster than from e to d.
+    """
+    quarter = [terms[:, k::4].sum(axis=1) for k in range(4)]
+    total = quarter[0].imag + quarter[1].imag + quarter[2].imag + quarter[3].imag
+    d = np.abs(quarter[0].real - quarter[1].real + quarter[2].real - quarter[3].real)
+    pairs = (quarter[0], quarter[3]), (quarter[1], quarter[2])
+    e = 2 * np.maximum(*(np.hypot(a.real - b.real, a.imag + b.imag - 0.5 * total) for a, b in pairs))
+    value = np.abs(total)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        squared, expected = d * (d / np.maximum(value, TINY)), e * (e / np.maximum(value, TINY))
+        slow = d * np.minimum(1.0, d / np.maximum(e, TINY))
+    return np.asarray(np.where(d > SURPRISE * expected, np.maximum(slow, squared), squared))
 
 
 def saddle_point(rows: Rows, x: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -146,7 +182,7 @@ def saddle_point(rows: Rows, x: FloatArray) -> tuple[FloatArray, FloatArray]:
 
     def slope(c: FloatArray) -> FloatArray:
         room = np.where(np.isfinite(end), np.minimum(np.abs(c), np.abs(end - c)), np.abs(c))
-        step = 1e-5 * room
+        step = np.minimum(1e-5 * room, 1e-3 / (1 + np.abs(x)))  # the phase may be known up to turns only
         return rows.logcf((step - 1j * c)[:, None])[:, 0].imag / step
 
     low, high = np.full(len(x), np.log(1e-4)), np.zeros(len(x))

@@ -40,6 +40,11 @@ class Noise(ABC):
     discrete: bool = False
     """Whether M takes countably many values, so that it has no density."""
 
+    @property
+    def atomic(self) -> bool:
+        """Whether M takes some value with positive probability, so that it has no density."""
+        return self.discrete
+
     costly: bool = False
     """Whether far frequencies of the characteristic function take much longer than a formula."""
 

@@ -144,6 +144,19 @@ class Mixture(Noise):
     def __repr__(self) -> str:
         return f"Mixture({list(self.components)!r}, {self.weights.tolist()!r})"
 
+    @property
+    def atomic(self) -> bool:
+        """Whether a component of positive weight has atoms."""
+        return any(component.atomic for p, component in self._pairs() if p > 0)
+
+    def flattened(self) -> list[tuple[float, Noise]]:
+        """Probabilities and components, with those of mixtures within the mixture in their place."""
+        pairs: list[tuple[float, Noise]] = []
+        for p, component in self._pairs():
+            inner = component.flattened() if isinstance(component, Mixture) else [(1.0, component)]
+            pairs += [(p * q, part) for q, part in inner if p * q > 0]
+        return pairs
+
     def _pairs(self) -> list[tuple[float, Noise]]:
         return list(zip(self.weights.tolist(), self.components, strict=True))
 
