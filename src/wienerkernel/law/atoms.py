@@ -14,7 +14,7 @@ from .rows import Rows
 
 __all__ = ["AtomSum", "SmoothedAtoms", "atom_sum", "sum_of_atoms"]
 
-HALF, ALL = 2**18, 2**22
+HALF, ALL = 2**18, 2**23
 """Atoms of each half of one row, and of all rows together."""
 NO_MASS = 1e-18
 """Probability of a tail, or of a value, that is left out."""

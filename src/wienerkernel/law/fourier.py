@@ -170,18 +170,21 @@ class Fourier:
         self.low, self.high = window
         self.h = 2 * np.pi / float(np.max(self.high - self.low))
         most = MAX_COSTLY_NODES if rows.noise.costly else MAX_NODES
-        self.nodes = min(int(np.ceil(decay / self.h)) + 1, most)
+        needed = int(np.ceil(decay / self.h)) + 1
+        self.nodes, self.complete = min(needed, most), needed <= most
         self._sum = self._prepare(np.arange(len(rows))) if self.nodes * len(rows) <= MAX_SIZE else None
 
     def _prepare(self, index: IntArray) -> RaySum:
         t = (np.arange(self.nodes) + 0.5) * self.h
-        return RaySum(self.rows.take(index), t, np.full(self.nodes, self.h), 0.0, self.alias[index])
+        return RaySum(
+            self.rows.take(index), t, np.full(self.nodes, self.h), 0.0, self.alias[index], self.complete
+        )
 
     @cached_property
     def left_out(self) -> FloatArray:
         """Bound on the error of what lies outside the window and beyond the last frequency, shape (rows,)."""
-        if self._sum is not None:
-            return self.alias + self._sum.beyond
+        if self.complete:
+            return self.alias
         return self.alias + self.rows.beyond(self.nodes * self.h, 0.0)[0] / np.pi
 
     def _series(self, x: FloatArray, index: IntArray) -> Values:

@@ -58,9 +58,9 @@ class Graded:
             reach = NEAR * FACTOR**level
             none = np.zeros(len(self.rows))
             r, weights = _nodes(self.decay, PHASE / reach)
-            chosen = RaySum(self.rows, r, weights, 0.0, none)
+            chosen = RaySum(self.rows, r, weights, 0.0, none, complete=True)
             # the same with panels half as wide tells the error
-            check = RaySum(self.rows, *_nodes(self.decay, 0.5 * PHASE / reach), 0.0, none)
+            check = RaySum(self.rows, *_nodes(self.decay, 0.5 * PHASE / reach), 0.0, none, complete=True)
             x = self.rows.mean[:, None] + reach * np.array([-1.0, -0.6, 0.0, 0.6, 1.0])
             index = np.arange(len(self.rows))
             chosen.alias = np.max(np.abs(chosen(x, index).cdf - check(x, index).cdf), axis=1)

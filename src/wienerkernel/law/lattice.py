@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtr
 
-from .._typing import FloatArray, IntArray
+from .._typing import ComplexArray, FloatArray, IntArray
 from .fourier import Fourier
 from .ray import EPS, Values
 from .rows import Rows
@@ -18,13 +18,13 @@ __all__ = ["Lattice", "affordable"]
 
 SIZES = 2**17, 2**20
 """Points of the lattice: many rows or terms, and few."""
-FEW, MANY = 32, 2000
-"""Transforms for which the longer lattice is affordable, and any."""
+FEW, MANY, MANY_DISCRETE = 32, 300, 3000
+"""Transforms for which the longer lattice is affordable, and any; those of atoms take less time."""
 
 
 def affordable(rows: Rows) -> bool:
     """Whether the rows have few enough terms."""
-    return int(np.count_nonzero(rows.weights)) <= MANY
+    return int(np.count_nonzero(rows.weights)) <= (MANY_DISCRETE if rows.noise.discrete else MANY)
 
 
 class Lattice:
@@ -57,9 +57,13 @@ class Lattice:
         mass = np.roll(np.fft.irfft(transform, self.size), -int(self.first[row]) % self.size)
         return np.clip(np.cumsum(mass), 0.0, 1.0)
 
-    def _transform(self, rows: Rows, row: int, weight: float) -> FloatArray:
+    def _transform(self, rows: Rows, row: int, weight: float) -> ComplexArray:
         """Transform of one term rounded down, wrapped round the lattice; weight 0 is the normal part."""
         step, noise = self.step[row], rows.noise
+        if weight and noise.discrete:
+            values, mass = noise.atoms()
+            cell = (np.ceil(weight * values / step - 1e-6).astype(int) - 1) % self.size
+            return np.fft.rfft(np.bincount(cell, weights=mass, minlength=self.size))
         # Wherever the term has its mass, so many points hold what counts of it, for the whole sum has less room.
         middle = np.rint(weight * float(noise.ppf(0.5)) / step) if weight else 0.0
         edges = step * (middle + np.arange(-self.size, self.size + 1))
@@ -71,8 +75,8 @@ class Lattice:
             else:  # P(vM <= x) = P(M >= x / v)
                 cdf = 1 - noise.cdf(np.nextafter(edges / weight, -np.inf))
         cdf[0], cdf[-1] = 0.0, 1.0
-        mass = np.diff(cdf).reshape(2, self.size).sum(axis=0)
-        return np.asarray(np.fft.rfft(np.roll(mass, int(middle) % self.size)))
+        cells = np.diff(cdf).reshape(2, self.size).sum(axis=0)
+        return np.fft.rfft(np.roll(cells, int(middle) % self.size))
 
     def __call__(self, x: FloatArray, index: IntArray) -> Values:
         """Values at the points ``x`` of shape (n, k), for the rows ``index``."""

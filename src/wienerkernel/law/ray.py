@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -14,6 +15,8 @@ __all__ = ["Inversion", "RaySum", "Values"]
 CHUNK = 2**15
 """Numbers that are worked on at once: they stay in the cache."""
 EPS = float(np.finfo(float).eps)
+VANISHED = 1e-14
+"""Bound on what lies beyond a frequency from which on |phi| < 3e-15."""
 RESOLVED = 1e-3
 """Error of every second node from which on halving the step is known to square it."""
 
@@ -57,10 +60,18 @@ class RaySum:
     alias : ndarray of shape (rows,), optional
         Known bound on the error of the step. By default it is estimated: every second node alone has an error d,
         and halving the step squares the error.
+    complete : bool
+        Whether phi is known to stay below :data:`VANISHED` beyond the last node.
     """
 
     def __init__(
-        self, rows: Rows, r: FloatArray, step: FloatArray, theta: float, alias: FloatArray | None = None
+        self,
+        rows: Rows,
+        r: FloatArray,
+        step: FloatArray,
+        theta: float,
+        alias: FloatArray | None = None,
+        complete: bool = False,
     ) -> None:
         logcf = rows.logcf_on_ray(r, theta)
         gone = ~np.isfinite(logcf)
@@ -69,7 +80,15 @@ class RaySum:
         self.modulus = np.exp(self.log_modulus)
         self.r, self.theta, self.alias = r, theta, alias
         self.step = step / np.pi
-        self.beyond, self.pdf_beyond = (part / np.pi for part in rows.beyond(float(r[-1]), theta))
+        self.rows, self.complete = rows, complete
+
+    @cached_property
+    def beyond(self) -> tuple[FloatArray, FloatArray]:
+        """Bounds on what distribution and density miss beyond the last node, where x = 0; each of shape (rows,)."""
+        if self.complete:
+            return np.full(len(self.rows), VANISHED), np.full(len(self.rows), VANISHED * self.r[-1])
+        over_r, plain = self.rows.beyond(float(self.r[-1]), self.theta)
+        return over_r / np.pi, plain / np.pi
 
     def __call__(self, x: FloatArray, index: IntArray) -> Values:
         """Values at the points ``x`` of shape (n, k), for the rows ``index``."""
@@ -113,8 +132,8 @@ class RaySum:
         pdf, coarse = np.moveaxis(sin * sums - cos * (real @ by_step), -1, 0)
         excess = over[..., 0] - self.theta / np.pi
         sizes = modulus @ np.stack([over_r, step], axis=1)
-        error = EPS * (1 + sizes[..., 0]) + self._left_out(self.beyond, modulus, x, index)
-        pdf_error = EPS * sizes[..., 1] + self._left_out(self.pdf_beyond, modulus * r, x, index)
+        error = EPS * (1 + sizes[..., 0]) + self._left_out(0, modulus, x, index)
+        pdf_error = EPS * sizes[..., 1] + self._left_out(1, modulus * r, x, index)
         if self.alias is None:
             error = error + np.where(np.abs(over[..., 1]) < RESOLVED, over[..., 1] ** 2, np.abs(over[..., 1]))
             pdf_error = pdf_error + coarse**2 / np.maximum(np.abs(pdf), EPS)
@@ -123,11 +142,11 @@ class RaySum:
             pdf_error = pdf_error + self.alias[index, None]
         return Values(pdf, 0.5 - excess, 0.5 + excess, error, pdf_error)
 
-    def _left_out(self, beyond: FloatArray, terms: FloatArray, x: FloatArray, index: IntArray) -> FloatArray:
+    def _left_out(self, which: int, terms: FloatArray, x: FloatArray, index: IntArray) -> FloatArray:
         """Bound on the part of the integral beyond the last node in use."""
         if terms.shape[-1] < len(self.r):  # damped to e^{-40} there, and ever faster
             return np.broadcast_to(terms[..., -1], x.shape)
         damping = np.sin(self.theta) * self.r[-1] * x
         with np.errstate(invalid="ignore"):
-            bound = beyond[index, None] * np.exp(-damping)
+            bound = self.beyond[which][index, None] * np.exp(-damping)
         return np.where(damping > 100.0, 0.0, bound)
