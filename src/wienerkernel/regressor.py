@@ -180,7 +180,8 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
     ) -> WienerKernelRegressor:
         """Add samples to those that the model has, by updates of its factor instead of a new one.
 
-        Kernel and noise stay what they are. Arrays of other libraries than NumPy are factorised anew.
+        Kernel and noise stay what they are. The factor is made anew where that is cheaper, where the rounding errors of
+        many updates have grown, and for arrays of other libraries than NumPy.
 
         Parameters
         ----------
@@ -214,8 +215,8 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         if targets.shape[1] != smoother.targets.shape[1]:
             msg = f"y has {targets.shape[1]} outputs, the model was fitted with {smoother.targets.shape[1]}"
             raise ValueError(msg)
-        samples = old.extended(inputs, regulariser_of(self.ridge, scale, self.noise_.var())[0], scale)
-        grown = extended(smoother, samples, np.concatenate([smoother.targets, targets]))
+        regulariser = regulariser_of(self.ridge, scale, self.noise_.var())[0]
+        grown = extended(smoother, inputs, regulariser, scale, targets)
         self.posterior_ = replace(self.posterior_, smoother=grown)
         return self
 
@@ -225,7 +226,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         Parameters
         ----------
         rows : array-like of int
-            Numbers of the samples, in the order in which they were given; those behind move up.
+            Indices of the samples, in the order in which they were given; later ones shift down.
 
         Returns
         -------
