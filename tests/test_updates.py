@@ -272,9 +272,9 @@ def everything(model):
     mean, parts = model.predict(Z, return_uncertainty=True)
     law = model.predict_distribution(Z[:1], of="observation")
     return {
-        "mean": mean,
-        "noise part": parts.noise,
-        "model part": parts.model,
+        "estimate": mean,
+        "noise part at points": parts.noise,
+        "model part at points": parts.model,
         "quantiles": law.ppf([[0.1], [0.9]]),
         "chaos form": model.predict_distribution(Z[:1]).chaos().coefficients,
         "log-likelihood": model.log_likelihood(),

@@ -132,8 +132,9 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         y : array-like of shape (n,) or (n, n_y)
             Several outputs have independent noise of the same law.
         noise_scale : array-like of shape (n,) or (n, n), default=None
-            Sample i has the noise ``noise_scale[i] * M_i``. A matrix L makes the noise correlated: it is L applied
-            to the vector of independent M_i.
+            Sample i has the noise ``noise_scale[i] * M_i``, with a positive scale. A matrix L makes the noise
+            correlated: it is L applied to the vector of independent M_i. Its rows must be linearly independent, unless
+            ``ridge`` is given.
 
         Returns
         -------
@@ -147,7 +148,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         (RBF(), 1.0)
         """
         inputs, outputs = self._data(X, y, reset=True)
-        scale = check_noise_scale(noise_scale, inputs.shape[0])
+        scale = check_noise_scale(noise_scale, inputs.shape[0], invertible=self.ridge is None)
         kernel, noise = self._learn(inputs, outputs, scale)
         regulariser, ridge = regulariser_of(self.ridge, scale, noise.var())
         samples = Samples.collapse(inputs, regulariser, scale)
@@ -334,6 +335,8 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
 
     def uncertainty(self, X: ArrayLike) -> Uncertainty:
         """Split the variance at the rows of X by cause.
+
+        The model part has a rounding error of about 1e-16 k(x, x), less at rows of X that have samples.
 
         Parameters
         ----------
