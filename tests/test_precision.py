@@ -115,8 +115,8 @@ def test_updates_keep_single_precision():
     X[30] = X[2]  # a repeat
     smoother = posterior(X[:30], y[:30]).smoother
     for i in range(30, 60):
-        samples = smoother.samples.extended(X[i : i + 1].astype(np.float64), np.full(1, 0.5), np.ones(1))
-        smoother = extended(smoother, samples, y[: i + 1, None])
+        row = slice(i, i + 1)
+        smoother = extended(smoother, X[row].astype(np.float64), np.full(1, 0.5), np.ones(1), y[row, None])
     smoother = without(smoother, np.array([5]))
     keep = np.delete(np.arange(60), 5)
     expected = posterior(X[keep].astype(np.float64), y[keep]).smoother

@@ -320,6 +320,11 @@ class TestUglyCases:
         ({"noise": stats.cauchy()}, {}, "finite variance"),
         ({}, {"noise_scale": np.zeros(30)}, "noise_scale must be positive"),
         ({}, {"noise_scale": np.ones(4)}, "noise_scale must be finite, of shape"),
+        ({}, {"noise_scale": np.full((30, 30), np.inf)}, "noise_scale must be finite, of shape"),
+        ({}, {"noise_scale": np.zeros((30, 30))}, "row 0 of noise_scale is zero"),
+        ({"ridge": 1.0}, {"noise_scale": np.diag(np.arange(30.0)[::-1])}, "row 29 of noise_scale is zero"),
+        ({}, {"noise_scale": np.ones((30, 30))}, "covariance of the noise is singular"),
+        ({}, {"noise_scale": np.eye(30)[[*range(29), 4]]}, "covariance of the noise is singular"),
         ({}, {"noise_scale": np.full(30, np.nan)}, "noise_scale must be finite"),
         ({"kernel": RBF([1.0, 2.0, 3.0])}, {}, "3.*2|2.*3"),
         ({"kernel": sk.RBF() + sk.WhiteKernel()}, {}, "noise"),
@@ -329,6 +334,12 @@ def test_bad_arguments_are_named(data, arguments, fit, message):
     X, y, _ = data
     with pytest.raises(ValueError, match=message):
         WienerKernelRegressor(**arguments).fit(X, y, **fit)
+
+
+def test_a_singular_covariance_of_the_noise_needs_a_ridge_of_its_own(data):
+    X, y, _ = data
+    model = WienerKernelRegressor(ridge=0.5, tuning=None).fit(X, y, noise_scale=np.ones((30, 30)))
+    assert np.all(np.isfinite(model.uncertainty(X).noise))
 
 
 def test_a_kernel_of_the_wrong_kind_is_refused(data):

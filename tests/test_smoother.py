@@ -2,10 +2,12 @@
 
 import tracemalloc
 
+import mpmath
 import numpy as np
 import pytest
 
 from wienerkernel import RBF, Matern, NotPositiveDefiniteError
+from wienerkernel.lean import LeanPredictor
 from wienerkernel.leave_one_out import leave_one_out
 from wienerkernel.samples import Samples
 from wienerkernel.smoother import Smoother
@@ -91,6 +93,14 @@ class TestAgainstTheLongForm:
 
     def test_variances(self, structure, trend):
         smoother, dense, Z = problem(structure, trend)
+        model, gain = smoother.variances(Z)
+        np.testing.assert_allclose(model, dense.model(Z), **TOLERANCE)
+        np.testing.assert_allclose(gain, dense.gain(Z), **TOLERANCE)
+
+    def test_the_variance_at_a_place_is_its_ridge_times_its_own_weight(self, structure, trend, monkeypatch):
+        monkeypatch.setattr("wienerkernel.smoother.CANCELLED", np.inf)  # computed that way at every place
+        smoother, dense, Z = problem(structure, trend)
+        Z = np.concatenate([smoother.places[::-1], Z])
         model, gain = smoother.variances(Z)
         np.testing.assert_allclose(model, dense.model(Z), **TOLERANCE)
         np.testing.assert_allclose(gain, dense.gain(Z), **TOLERANCE)
@@ -255,3 +265,47 @@ def test_a_trend_that_the_places_do_not_determine_is_refused():
 def test_an_unknown_trend_is_refused():
     with pytest.raises(ValueError, match="'constant' or 'linear'"):
         Trend("quadratic", np.zeros((2, 1)))
+
+
+def exact_model_part(amplitude, X, ridge, trend, z):
+    """P2 and the weights at z for amplitude * RBF(1), in 60 digits: the formula with its weights, which cancels."""
+    with mpmath.workdps(60):
+        n, q = len(X), {None: 0, "constant": 1, "linear": 2}[trend]
+        x, r = [mpmath.mpf(float(value)) for value in X[:, 0]], mpmath.mpf(ridge)
+        k = lambda a, b: amplitude * mpmath.exp(-((a - b) ** 2) / 2)
+        h = lambda a: [mpmath.mpf(1), a][:q]
+        system, right = mpmath.zeros(n + q), mpmath.zeros(n + q, 1)
+        for i in range(n):
+            for j in range(n):
+                system[i, j] = k(x[i], x[j]) + (r if i == j else 0)
+            for j, value in enumerate(h(x[i])):
+                system[i, n + j] = system[n + j, i] = value
+        z = mpmath.mpf(float(z))
+        cross = [k(z, xi) for xi in x]
+        for i, value in enumerate([*cross, *h(z)]):
+            right[i] = value
+        b = list(mpmath.lu_solve(system, right))[:n]
+        total = k(z, z) - 2 * mpmath.fdot(b, cross)
+        total += mpmath.fsum(b[i] * b[j] * k(x[i], x[j]) for i in range(n) for j in range(n))
+        return total, np.array([float(value) for value in b])
+
+
+@every_trend
+@pytest.mark.parametrize("amplitude", [1.0, 1e4, 1e8, 1e10, 1e12])
+def test_rounding_errors_of_the_model_part_have_the_documented_bounds(amplitude, trend):
+    eps, ridge = np.finfo(float).eps, 1.0
+    rng = np.random.default_rng(0)
+    for n in (3, 9):
+        X = np.sort(rng.uniform(-3, 3, (n, 1)), axis=0)
+        samples = Samples.collapse(X, np.full(n, ridge), np.ones(n))
+        smoother = Smoother(amplitude * RBF(1.0), samples, np.zeros((n, 1)), trend)
+        lean = LeanPredictor(smoother, ridge)
+        Z = np.concatenate([X, rng.uniform(-4, 4, (4, 1))])
+        computed = smoother.variances(Z)[0], lean(Z)[2], [lean(z)[2] for z in Z]
+        for i, z in enumerate(Z):
+            exact, b = exact_model_part(amplitude, X, ridge, trend, z[0])
+            bound = amplitude * (1 + np.sum(np.abs(b))) ** 2
+            if i < n and exact + ridge * b @ b < 1e-6 * amplitude:  # x is a place
+                bound = amplitude * np.linalg.norm(b - np.eye(n)[i]) * np.linalg.norm(b) + ridge
+            for values in computed:
+                assert abs(values[i] - exact) < 8 * eps * bound

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
-from ._typing import FloatArray
-from .linalg import cholesky, matmul, solve_lower
+from ._typing import FloatArray, IntArray
+from .linalg import NotPositiveDefiniteError, cholesky, matmul, solve_lower
 
-__all__ = ["Growing", "deleted", "rank_one"]
+__all__ = ["Growing", "deleted", "rank_one", "squared_row_norms"]
+
+BLOCK = 64  # rows that are rotated at a time: what is computed of them stays in the cache
 
 
 @dataclass
@@ -66,57 +69,118 @@ class Growing:
 
 
 def rank_one(factor: FloatArray, vector: FloatArray, sign: float) -> FloatArray:
-    """Factor of L L' + sign v v', by cumulative sums instead of a loop over columns.
+    """Overwrite a factor L by that of L L' + sign v v', by rotations that are applied to all columns at once.
 
-    With p = L^-1 v, I + sign p p' has a Cholesky factor in closed form (Gill, Golub, Murray and Saunders, 1974).
+    With L p = v, the rotations that take (1, -p) to a multiple of the first unit vector, coordinate by coordinate, take
+    [v, L] to [0, new L]. For sign = -1, those that take (p, sqrt(1 - p'p)) to the last unit vector, from the last
+    coordinate on, take [L, 0] to [new L, v] (Gill, Golub, Murray and Saunders, Math. Comp. 28, 1974). The column that
+    runs along is v - sum_{i<j} L_i p_i, or sum_{i>j} L_i p_i, up to a factor: a cumulative sum. So the rounding errors
+    are those of each row times an orthogonal matrix, however ill-conditioned L is.
 
     Parameters
     ----------
     factor : ndarray of shape (n, n)
-        L; kept.
+        L; overwritten.
     vector : ndarray of shape (n,)
-    sign : float
-        1 or -1; with -1 the result must be positive definite.
+    sign : {1.0, -1.0}
 
     Returns
     -------
     ndarray of shape (n, n)
+        The same array; its strict upper triangle is arbitrary.
+
+    Raises
+    ------
+    NotPositiveDefiniteError
+        If L L' - v v' is not positive definite in floating point.
 
     Examples
     --------
-    >>> rank_one(np.array([[2.0]]), np.array([3.0]), -1.0 / 3.0).round(12).tolist()   # sqrt(4 - 3)
+    >>> rank_one(np.array([[2.0]]), np.sqrt([3.0]), -1.0).round(12).tolist()   # sqrt(4 - 3)
     [[1.0]]
     """
-    lower = np.tril(factor)
-    p = solve_lower(lower, np.array(vector, dtype=lower.dtype, ndmin=2))[0].astype(np.float64)
-    before = 1 / sign + np.concatenate([[0.0], np.cumsum(p**2)])  # 1 / a_j
-    diagonal = np.sqrt(before[1:] / before[:-1])
-    weighted = lower * p  # in double precision from here on
-    after = np.cumsum(weighted[:, ::-1], axis=1)[:, ::-1] - weighted  # sum over the columns i > j of L_i p_i
-    changed = lower * diagonal + after * (p / (before[:-1] * diagonal))
-    return np.asarray(changed, dtype=factor.dtype)
+    nonzero = np.flatnonzero(vector)
+    if not len(nonzero):
+        return factor
+    n, start = len(factor), int(nonzero[0])  # rows and columns before it stay what they are
+    p = solve_lower(factor, np.array(vector, dtype=factor.dtype, ndmin=2))[0, start:].astype(np.float64)
+    if sign > 0:
+        norms = np.sqrt(1 + np.concatenate([[0.0], np.cumsum(p**2)]))
+        cosine = norms[:-1] / norms[1:]
+    else:
+        rest = 1 - float(p @ p)
+        if rest <= 0:
+            raise NotPositiveDefiniteError("the factor of a smaller matrix is not real: factorize it anew")
+        norms = np.sqrt(rest + np.concatenate([np.cumsum(p[::-1] ** 2)[::-1], [0.0]]))
+        cosine = norms[1:] / norms[:-1]
+    sine = sign * p / (norms[:-1] * norms[1:])
+    for a in range(start, n, BLOCK):
+        b = min(a + BLOCK, n)
+        width = b - start
+        rows = np.tril(factor[a:b, start:b], a - start).astype(np.float64, copy=False)
+        met = np.empty_like(rows)
+        if sign > 0:
+            met[:, 0] = vector[a:b]
+            np.multiply(rows[:, :-1], -p[: width - 1], out=met[:, 1:])
+            np.cumsum(met, axis=1, out=met)
+        else:
+            met[:, -1] = 0.0
+            np.multiply(rows[:, 1:], p[1:width], out=met[:, :-1])
+            np.cumsum(met[:, ::-1], axis=1, out=met[:, ::-1])
+        rows *= cosine[:width]
+        met *= sine[:width]
+        rows += met
+        factor[a:b, start:b] = rows
+    return factor
 
 
-def deleted(factor: FloatArray, row: int) -> FloatArray:
-    """Factor of the matrix without one row and column.
+def deleted(factor: FloatArray, gone: IntArray) -> FloatArray:
+    """Factor of the matrix without some rows and columns.
 
     Parameters
     ----------
     factor : ndarray of shape (n, n)
         Kept.
-    row : int
+    gone : ndarray of int of shape (k,)
+        Ascending.
 
     Returns
     -------
-    ndarray of shape (n - 1, n - 1)
+    ndarray of shape (n - k, n - k)
+        A new array.
 
     Examples
     --------
-    >>> deleted(np.array([[2.0, 0.0], [1.0, 1.0]]), 0).round(12).tolist()   # [[4, 2], [2, 2]] without its first row
+    >>> factor = np.array([[2.0, 0.0], [1.0, 1.0]])     # of [[4, 2], [2, 2]]
+    >>> deleted(factor, np.array([0])).round(12).tolist()
     [[1.414213562373]]
     """
-    smaller = np.delete(np.delete(factor, row, axis=0), row, axis=1)
-    tail = np.ascontiguousarray(factor[row + 1 :, row + 1 :])
-    if len(tail):
-        smaller[row:, row:] = rank_one(tail, factor[row + 1 :, row], 1.0)
+    left = np.delete(np.arange(len(factor)), gone)
+    runs = [slice(a + 1, b) for a, b in pairwise([-1, *gone, len(factor)])]
+    smaller: FloatArray = np.block([[factor[rows, columns] for columns in runs] for rows in runs])
+    for column in gone:
+        rank_one(smaller, np.where(left > column, factor[left, column], 0.0), 1.0)
     return smaller
+
+
+def squared_row_norms(factor: FloatArray) -> FloatArray:
+    """Diagonal of L L', (n,), in double precision.
+
+    Parameters
+    ----------
+    factor : ndarray of shape (n, n)
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> squared_row_norms(np.array([[2.0, 0.0], [1.0, 1.0]])).tolist()
+    [4.0, 2.0]
+    """
+    norms = np.empty(len(factor))
+    for a in range(0, len(factor), BLOCK):
+        rows = np.tril(factor[a : a + BLOCK, : a + BLOCK], a).astype(np.float64, copy=False)
+        norms[a : a + BLOCK] = np.einsum("ij,ij->i", rows, rows)
+    return norms

@@ -10,7 +10,7 @@ from scipy.linalg.blas import ddot, dgemv, dtrsm, dtrsv
 from . import arrays
 from ._typing import FloatArray
 from .gradient import gain_ratio
-from .smoother import Smoother
+from .smoother import CANCELLED, Smoother
 
 __all__ = ["LeanPredictor"]
 
@@ -93,6 +93,8 @@ class LeanPredictor:
             mean += float(of_mean[0]) if self._single else of_mean
             variance += of_variance
         b = dtrsv(self._factor, v)  # L'b = v
+        if variance < CANCELLED * prior:
+            variance = float(self._smoother.sharpened(np.array([variance]), prior, x[None], b[None])[0])
         gain = ddot(b, b) if self._gain is None else _form(self._gain, b)
         model = variance - (_form(self._regulariser, b) if self._ratio is None else self._ratio * gain)
         return mean, self._s2 * gain, max(model, 0.0)
@@ -101,12 +103,14 @@ class LeanPredictor:
         K = self._kernel(X, self._places).T  # a column per point from here on
         mean = self._dual @ K
         v: FloatArray = dtrsm(1.0, self._factor, K, 0, 0, 1)
-        variance = self._kernel.diag(X) - _dots(v, v)
+        prior = self._kernel.diag(X)
+        variance = prior - _dots(v, v)
         if self._trend is not None:
             v, of_mean, of_variance = self._trend.batch(X, v)
             mean = mean + (of_mean[0] if self._single else of_mean)
             variance = variance + of_variance
         b: FloatArray = dtrsm(1.0, self._factor, v)
+        variance = self._smoother.sharpened(variance, prior, X, b.T)
         gain = _dots(b, b) if self._gain is None else _forms(self._gain, b)
         model = variance - (_forms(self._regulariser, b) if self._ratio is None else self._ratio * gain)
         return mean.T, self._s2 * gain, np.maximum(model, 0.0)

@@ -32,7 +32,8 @@ class Uncertainty:
     noise : ndarray of shape (m,)
         V = s2 |a|^2, caused by the noise in the data (sigma_WK^2, eq. 14). More samples at x remove it.
     model : ndarray of shape (m,)
-        P2, caused by places not yet looked at. Samples near x remove it.
+        P2, caused by places not yet looked at. Samples near x remove it. What is left of k(x, x) after cancellation,
+        so that its error is about 1e-16 k(x, x), or 6e-8 k(x, x) in single precision.
     aleatoric : ndarray of shape (m,)
         s2, the noise of a new observation. Nothing removes it.
 

@@ -26,9 +26,10 @@ class Samples:
     Parameters
     ----------
     points : ndarray of shape (U, d)
-        The different rows of X, in the order in which they first appear.
+        The different rows of X. Their order is that of the rows and columns of every matrix of the places: the order of
+        first appearance at first, which updates keep (see :meth:`extended` and :meth:`without`).
     index : ndarray of shape (D,)
-        Place of each sample.
+        Place of each sample: any order, even where every place has one sample.
     share : ndarray of shape (D,)
         Part of each sample in the mean of its place.
     row_regulariser : ndarray of shape (D,) or (D, D)
@@ -72,7 +73,7 @@ class Samples:
         return cls(arrays.take(X, first), index, _shares(index, regulariser), regulariser, scale)
 
     def extended(self, X: FloatArray, regulariser: FloatArray, scale: FloatArray) -> Samples:
-        """The samples with more of them behind; places that are known keep their numbers.
+        """The samples, followed by more of them: known places keep their numbers, new ones are numbered after them.
 
         Parameters
         ----------
@@ -84,35 +85,55 @@ class Samples:
         Samples
         """
         X = arrays.like(X, self.points)
+        place, new = self.find(X)
+        points = arrays.namespace(X).concat([self.points, arrays.take(X, new)]) if len(new) else self.points
+        index = np.concatenate([self.index, place])
         regulariser = np.concatenate([self.row_regulariser, regulariser])
         scale = np.concatenate([self.scale, scale])
-        if X.shape[0] != 1 or not arrays.is_numpy(X):
-            rows = arrays.namespace(X).concat([arrays.take(self.points, self.index), X])
-            return Samples.collapse(rows, regulariser, scale)
-        # One row is looked for; to sort them all would take longer than to append it to the factor.
-        known = np.flatnonzero(np.all(self.points == X, axis=1))
-        points = self.points if len(known) else np.concatenate([self.points, X])
-        index = np.append(self.index, known if len(known) else self.n_places)
         return Samples(points, index, _shares(index, regulariser), regulariser, scale)
 
-    def without(self, rows: IntArray) -> Samples:
+    def without(self, rows: IntArray) -> tuple[Samples, IntArray]:
         """The samples that remain when some are dropped; the places that remain keep their order.
 
         Parameters
         ----------
         rows : ndarray of int
-            Numbers of the samples to drop.
+            Indices of the samples to drop.
 
         Returns
         -------
-        Samples
+        samples : Samples
+        left : ndarray of int
+            Numbers that the places had before, ascending.
         """
         keep = np.ones(len(self.index), dtype=bool)
         keep[rows] = False
         left, index = np.unique(self.index[keep], return_inverse=True)
         regulariser = self.row_regulariser[keep]
         points = arrays.take(self.points, left)
-        return Samples(points, index, _shares(index, regulariser), regulariser, self.scale[keep])
+        return Samples(points, index, _shares(index, regulariser), regulariser, self.scale[keep]), left
+
+    def find(self, X: FloatArray) -> tuple[IntArray, IntArray]:
+        """Look the rows of X up among the places, which must differ: the noise is not correlated.
+
+        Parameters
+        ----------
+        X : ndarray of shape (k, d)
+
+        Returns
+        -------
+        place : ndarray of int of shape (k,)
+            Number of the place of each row; from :attr:`n_places` on for places that are new, in order of appearance.
+        new : ndarray of int
+            The rows of X at which new places first appear.
+        """
+        points, X = arrays.as_numpy(self.points), arrays.as_numpy(X)
+        if len(X) == 1:  # sorting all places would take longer than appending a row to the factor
+            known = np.flatnonzero(points[:, 0] == X[0, 0])
+            known = known[np.all(points[known] == X, axis=1)]
+            return (known, known[:0]) if len(known) else (np.array([len(points)]), np.array([0]))
+        first, place = _distinct_rows(np.concatenate([points, X]))
+        return place[len(points) :], first[len(points) :] - len(points)
 
     @property
     def n_places(self) -> int:
@@ -135,7 +156,7 @@ class Samples:
 
     def means(self, values: FloatArray) -> FloatArray:
         """Mean of the samples (D, n_y) at each place, (U, n_y)."""
-        if self.n_places == len(self.index):
+        if np.array_equal(self.index, np.arange(self.n_places)):
             return values
         columns = [np.bincount(self.index, weights=self.share * column) for column in values.T]
         return np.stack(columns, axis=1)

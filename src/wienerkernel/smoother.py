@@ -31,10 +31,11 @@ from .linalg import (
 from .samples import Samples
 from .trend import Trend
 
-__all__ = ["Smoother", "quadratic_form", "times"]
+__all__ = ["CANCELLED", "Smoother", "quadratic_form", "times"]
 
 CHUNK = 2**20  # kernel values of a chunk of queries, 8 MiB: memory of this size is used again, not given back
 CHUNK_ROWS = 512  # or so many queries: with fewer, the solves would wait for the factor to come from memory
+CANCELLED = 1e-6  # a posterior variance below this part of k(x,x) has lost six digits as a difference
 
 
 class Smoother:
@@ -160,18 +161,36 @@ class Smoother:
         mismatch = mismatch - v @ self.whitened_trend.T
         return v, mismatch, arrays.namespace(X).linalg.solve(self.information, mismatch.T).T
 
-    def _variance(self, X: Array, v: Array, mismatch: Array, solved: Array) -> Array:
+    def _variance(self, prior: Array, v: Array, mismatch: Array, solved: Array) -> Array:
         """k(x,x) - k'Ak + d'(H'AH)^-1 d."""
-        variance = self.kernel.diag(X) - arrays.row_dots(v, v)
+        variance = prior - arrays.row_dots(v, v)
         return variance + arrays.row_dots(mismatch, solved) if self.trend.kind else variance
 
     def _weigh(self, X: Array, cross: Array) -> tuple[Array, Array]:
         """Weights b of the places (m, U), in place of k(x), and the posterior variance (m,)."""
         v, mismatch, solved = self.whiten(X, cross)
-        variance = self._variance(X, v, mismatch, solved)
+        prior = self.kernel.diag(X)
+        variance = self._variance(prior, v, mismatch, solved)
         if self.trend.kind:
             v += solved @ self.whitened_trend
-        return solve_lower_transposed(self.factor, v), variance
+        weights = solve_lower_transposed(self.factor, v)
+        return weights, self.sharpened(variance, prior, X, weights)
+
+    def sharpened(self, variance: Array, prior: Array, X: Array, weights: Array) -> Array:
+        """Posterior variance (m,), taken from the weights where that is more accurate; the argument is overwritten.
+
+        At a place u it is r_u b_u, trend or not. Where most of k(x,x) cancels, this keeps more digits than the
+        difference: its error is about eps (k(x,x) |e_u - b| |b| + r_u) instead of eps k(x,x).
+        """
+        if not arrays.is_numpy(variance) or self.regulariser.ndim == 2:
+            return variance
+        small = np.flatnonzero(variance < CANCELLED * prior)
+        if len(small):
+            place = self.samples.find(X[small])[0]
+            known = place < self.samples.n_places
+            small, place = small[known], place[known]
+            variance[small] = self.regulariser[place] * weights[small, place]
+        return variance
 
     def mean(self, X: Array) -> Array:
         """Mean a(x)'y0 at the rows of X, (m, n_y) (eq. 13a)."""
@@ -188,7 +207,8 @@ class Smoother:
         def both(part: Array) -> tuple[Array, Array]:
             cross = self.cross(part)
             mean = self._mean(part, cross)  # before the cross-covariances are overwritten
-            return mean, arrays.positive_part(self._variance(part, *self.whiten(part, cross)))
+            variance = self._variance(self.kernel.diag(part), *self.whiten(part, cross))
+            return mean, arrays.positive_part(variance)
 
         mean, variance = self.by_chunks(both, X)
         return mean, variance

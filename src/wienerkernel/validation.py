@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_X_y
 
 from . import arrays
 from ._typing import Array, FloatArray
+from .linalg import NotPositiveDefiniteError, cholesky, matmul
 
 __all__ = [
     "centred_targets",
@@ -22,13 +23,15 @@ __all__ = [
 ]
 
 
-def check_noise_scale(noise_scale: ArrayLike | None, n: int) -> FloatArray:
+def check_noise_scale(noise_scale: ArrayLike | None, n: int, invertible: bool = False) -> FloatArray:
     """Scales of the noise of n samples: (n,), or (n, n) for correlated noise.
 
     Parameters
     ----------
     noise_scale : None, float or array-like of shape (n,) or (n, n)
     n : int
+    invertible : bool, default=False
+        Whether the covariance of the noise must be invertible: it is if it is the ridge.
 
     Returns
     -------
@@ -50,7 +53,31 @@ def check_noise_scale(noise_scale: ArrayLike | None, n: int) -> FloatArray:
     if scale.ndim == 1 and np.any(scale <= 0):
         msg = f"noise_scale must be positive, got {scale.min()} at row {int(scale.argmin())}"
         raise ValueError(msg)
+    if scale.ndim == 2:
+        _check_mixing(scale, invertible)
     return scale
+
+
+def _check_mixing(scale: FloatArray, invertible: bool) -> None:
+    """Refuse a matrix L with a row of zeros or, if need be, with a singular L L'."""
+    norms = np.linalg.norm(scale, axis=1, keepdims=True)
+    if np.any(norms == 0):
+        msg = f"row {int(norms.argmin())} of noise_scale is zero: every sample must have noise"
+        raise ValueError(msg)
+    if not invertible:
+        return
+    unit = scale / norms
+    try:
+        pivots = np.diagonal(cholesky(matmul(unit, unit, transpose_b=True)))
+        singular = bool(np.min(pivots) ** 2 <= len(scale) * np.finfo(np.float64).eps)
+    except NotPositiveDefiniteError:
+        singular = True
+    if singular:
+        msg = (
+            "the covariance of the noise is singular, so that it cannot be the ridge: the rows of noise_scale must be "
+            "linearly independent, or ridge must be given"
+        )
+        raise ValueError(msg)
 
 
 def regulariser_of(ridge: Any, scale: FloatArray, variance: float) -> tuple[FloatArray, float]:
