@@ -20,7 +20,7 @@ import numpy as np
 ROOT = Path(__file__).parents[1]
 sys.path[0] = str(ROOT / "tests")  # in place of this folder, whose law.py would hide the package of oracles
 
-from law.cases import LAWS, REVIEW, Case, Outcome, cases_of, check  # noqa: E402
+from law.cases import LAWS, REVIEW, Case, Outcome, cases_of, check
 
 RESULTS = ROOT / "benchmarks" / "results" / "sweep.txt"
 LINE = "{:16s} {:>5s} {:>7s} {:>9s} {:>9s} {:>9s} {:>8s} {:>8s} {:>6s}  {}"
@@ -130,12 +130,12 @@ def main() -> None:
             if options.verbose:
                 for finding in outcome.findings:
                     print(finding, flush=True)
+            if options.violations and (len(outcomes) % 20 == 0 or len(outcomes) == len(cases)):
+                options.violations.write_text("\n".join(worst_first(outcomes)) + "\n")
             if sys.stderr.isatty():
                 print(f"\r{len(outcomes)} of {len(cases)}", end="", file=sys.stderr, flush=True)
     text = table(outcomes) + f"\n{time.perf_counter() - start:.0f} s with {options.jobs} processes"
     print(text)
-    if options.violations:
-        options.violations.write_text("\n".join(worst_first(outcomes)) + "\n")
     full = not (options.quick or options.laws or options.methods)
     out = options.out or (RESULTS if full else None)
     if out:

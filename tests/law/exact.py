@@ -37,7 +37,7 @@ def exact_cdf(law, weights, y, *, counts=None, loc=0.0, normal_std=0.0, budget=M
 # All outcomes
 
 
-def _outcomes(terms, std, z, budget):  # noqa: ARG001
+def _outcomes(terms, std, z, budget):
     if any(law.parts for law, _, _ in terms):
         return None
     sums, p = np.zeros(1), np.ones(1)
@@ -85,7 +85,7 @@ def _collected(sums, p):
 # Nested integrals
 
 
-def _double_exponential(per_unit):
+def double_exponential(per_unit):
     t = np.arange(-int(3.3 * per_unit), int(3.3 * per_unit) + 1) / per_unit
     x = special.expit(np.pi * np.sinh(t))
     weight = np.pi * np.cosh(t) * x * special.expit(-np.pi * np.sinh(t)) / per_unit
@@ -149,17 +149,23 @@ class _Nest:
         row, piece = np.nonzero(length > 1e-18)
         length = length[row, piece]
         smooth = law.piecewise_uniform and all(other.piecewise_uniform for other, _ in self.terms[: n - 1])
-        at, complement, weight = _gauss(8) if smooth else _double_exponential(per_unit)
+        at, complement, weight = _gauss(8) if smooth else double_exponential(per_unit)
         self.budget -= length.size * len(at)
         if self.budget < 0:
             raise _TooMany
         node = u[row, piece][:, None] + length[:, None] * at
         rest = v[row, piece + 1][:, None] + length[:, None] * complement
-        with np.errstate(all="ignore"):
-            low = node < 0.5
-            x = np.where(low, part.ppf(np.where(low, node, 0.25)), part.isf(np.where(low, 0.25, rest)))
+        x = quantile(part, node, rest)
         inner = self((z[row][:, None] - w * x).ravel(), per_unit, n - 1).reshape(x.shape)
         return np.bincount(row, length * (inner @ weight), len(z))
+
+
+def quantile(part, u, v):
+    """Quantiles of the probabilities u = 1 - v, of which v has the digits where u is near 1."""
+    x, low = np.empty(u.shape), u < 0.99
+    with np.errstate(all="ignore"):
+        x[low], x[~low] = part.ppf(u[low]), part.isf(np.maximum(v[~low], 1e-20))
+    return x
 
 
 def _term_cdf(law, w, z):
@@ -213,7 +219,7 @@ def _nest_once(single, z):
 # Inversion
 
 
-def _inversion(terms, std, z, budget):  # noqa: ARG001
+def _inversion(terms, std, z, budget):
     """Midpoint sums of Gil-Pelaez' integral: exact up to the mass more than half a period away from y."""
     copies = sum(count for _, _, count in terms)
     if any(law.cf is None for law, _, _ in terms):
