@@ -4,7 +4,7 @@ VENV   ?= .venv
 TORCH  ?= torch==2.13.0
 BIN    := $(VENV)/bin
 
-.PHONY: demo test lint docs bench bench-law bench-tuning clean
+.PHONY: demo test lint docs bench bench-law bench-tuning sweep clean
 
 demo: $(VENV)/.demo
 	$(BIN)/wienerkernel demo --out out/demo --force
@@ -29,6 +29,9 @@ bench-law: $(VENV)/.bench
 
 bench-tuning: $(VENV)/.demo
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/tuning.py --jobs 2
+
+sweep: $(VENV)/.dev
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/sweep.py --jobs 2
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

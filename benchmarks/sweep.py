@@ -1,0 +1,146 @@
+"""Whether stated errors hold: sums of many laws against oracles that share no code with the package.
+
+Run with ``python benchmarks/sweep.py`` (about half an hour on two cores), or with ``--quick`` for a random part of it.
+Each case asks for cdf, sf, pdf and ppf at the centre, in the tails, at the ends of the support and at singular points.
+A violation is an answer whose true error exceeds ten times the stated error plus 1e-12, or that breaks what holds for
+every distribution function. ``tests/law/cases.py`` has the laws and the checks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).parents[1]
+sys.path[0] = str(ROOT / "tests")  # in place of this folder, whose law.py would hide the package of oracles
+
+from law.cases import LAWS, REVIEW, Case, Outcome, cases_of, check
+
+RESULTS = ROOT / "benchmarks" / "results" / "sweep.txt"
+LINE = "{:16s} {:>5s} {:>7s} {:>9s} {:>9s} {:>9s} {:>8s} {:>8s} {:>6s}  {}"
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--quick", type=int, nargs="?", const=200, help="a random part: this many cases")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--laws", nargs="+", help="only laws whose names contain one of these")
+    parser.add_argument("--methods", nargs="+", help="only these methods")
+    parser.add_argument("--limit", type=float, default=10.0, help="seconds of computing a case may take")
+    parser.add_argument("--verbose", action="store_true", help="print each violation")
+    parser.add_argument("--violations", type=Path, help="write all violations to this file, the worst first")
+    parser.add_argument(
+        "--out", type=Path, default=None, help="where the table goes; the full sweep has its place"
+    )
+    return parser.parse_args()
+
+
+def chosen(options: argparse.Namespace) -> list[Case]:
+    cases = [case for name in LAWS for case in cases_of(name)] + list(REVIEW.values())
+    if options.laws:
+        cases = [case for case in cases if any(part in case.law for part in options.laws)]
+    if options.methods:
+        cases = [case for case in cases if case.method in options.methods]
+    cases = list(dict.fromkeys(cases))
+    if options.quick and options.quick < len(cases):
+        rng = np.random.default_rng(options.seed)
+        cases = [cases[i] for i in sorted(rng.choice(len(cases), options.quick, replace=False))]
+    return cases
+
+
+def table(outcomes: list[Outcome]) -> str:
+    groups = defaultdict(list)
+    for outcome in outcomes:
+        groups[outcome.case.law].append(outcome)
+    head = LINE.format(
+        "law",
+        "cases",
+        "refused",
+        "true",
+        "stated",
+        "ratio",
+        "bracket",
+        "seconds",
+        "failed",
+        "kinds of violations",
+    )
+    lines = [head, "-" * len(head)]
+    for name, group in groups.items():
+        findings = [finding for outcome in group for finding in outcome.findings]
+        kinds = defaultdict(int)
+        for finding in findings:
+            kinds[finding.kind] += 1
+        answered = [outcome for outcome in group if not outcome.refused]
+        lines.append(
+            LINE.format(
+                name,
+                str(len(group)),
+                str(sum(bool(outcome.refused) for outcome in group)),
+                f"{max((outcome.true for outcome in answered), default=0.0):.1e}",
+                f"{max((outcome.stated for outcome in answered), default=0.0):.1e}",
+                f"{max((finding.ratio for finding in findings if finding.kind in PROBABILITIES), default=0.0):.1e}",
+                f"{max((outcome.width for outcome in answered), default=0.0):.1e}",
+                f"{max((outcome.seconds for outcome in group), default=0.0):.1f}",
+                str(sum(bool(outcome.findings) for outcome in group)),
+                ", ".join(f"{kind} {n}" for kind, n in sorted(kinds.items(), key=lambda item: -item[1])),
+            )
+        )
+    failed = sum(bool(outcome.findings) for outcome in outcomes)
+    seconds, oracle = (sum(getattr(o, name) for o in outcomes) for name in ("seconds", "oracle_seconds"))
+    lines.append(
+        f"{len(outcomes)} cases, {failed} with violations; {seconds:.0f} s, and the oracles {oracle:.0f} s"
+    )
+    return "\n".join(lines)
+
+
+PROBABILITIES = {"cdf", "sf", "ppf"}
+
+
+def worst_first(outcomes: list[Outcome]) -> list[str]:
+    findings = [finding for outcome in outcomes for finding in outcome.findings]
+    findings.sort(
+        key=lambda f: (
+            f.kind == "slow",
+            f.kind not in PROBABILITIES | {"raises"},
+            -min(f.true, 1e3),
+            f.stated,
+        )
+    )
+    return [str(finding) for finding in findings]
+
+
+def run(job: tuple[Case, float]) -> Outcome:
+    return check(job[0], limit=job[1])
+
+
+def main() -> None:
+    options = arguments()
+    cases, outcomes, start = chosen(options), [], time.perf_counter()
+    jobs = [(case, options.limit) for case in cases]
+    with multiprocessing.get_context("fork").Pool(options.jobs, maxtasksperchild=40) as pool:
+        for outcome in pool.imap(run, jobs, chunksize=2):
+            outcomes.append(outcome)
+            if options.verbose:
+                for finding in outcome.findings:
+                    print(finding, flush=True)
+            if options.violations and (len(outcomes) % 20 == 0 or len(outcomes) == len(cases)):
+                options.violations.write_text("\n".join(worst_first(outcomes)) + "\n")
+            if sys.stderr.isatty():
+                print(f"\r{len(outcomes)} of {len(cases)}", end="", file=sys.stderr, flush=True)
+    text = table(outcomes) + f"\n{time.perf_counter() - start:.0f} s with {options.jobs} processes"
+    print(text)
+    full = not (options.quick or options.laws or options.methods)
+    out = options.out or (RESULTS if full else None)
+    if out:
+        out.write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()
