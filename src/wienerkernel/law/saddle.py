@@ -182,8 +182,13 @@ def saddle_point(rows: Rows, x: FloatArray) -> tuple[FloatArray, FloatArray]:
 
     def slope(c: FloatArray) -> FloatArray:
         room = np.where(np.isfinite(end), np.minimum(np.abs(c), np.abs(end - c)), np.abs(c))
-        step = np.minimum(1e-5 * room, 1e-3 / (1 + np.abs(x)))  # the phase may be known up to turns only
-        return rows.logcf((step - 1j * c)[:, None])[:, 0].imag / step
+        step, short = 1e-5 * room, 1e-3 / (1 + np.abs(x))
+        phase = rows.logcf((step - 1j * c)[:, None])[:, 0].imag
+        if np.any(step > short):  # far out the phase is known up to full turns, which a short step counts
+            roughly = rows.logcf((short - 1j * c)[:, None])[:, 0].imag / short
+            turns = np.rint((roughly * step - phase) / (2 * np.pi))
+            phase += np.where((step > short) & np.isfinite(turns), 2 * np.pi * turns, 0.0)
+        return np.asarray(phase / step)
 
     low, high = np.full(len(x), np.log(1e-4)), np.zeros(len(x))
     top = np.where(np.isfinite(end), np.log(1e12), np.log(1e280))

@@ -55,11 +55,13 @@ def breaks(frozen: Any) -> FloatArray:
             inner.append(float(left[narrowest] if narrow[narrowest - 1] else right[narrowest]))
     k = np.arange(POINTS)
     ends = [series @ sign**k for sign in (1.0, -1.0)]
-    slopes = [series @ (sign ** (k + 1) * k * (k + 1)) / width for sign in (1.0, -1.0)]
+    with np.errstate(over="ignore", invalid="ignore"):  # next to a pole
+        slopes = [series @ (sign ** (k + 1) * k * (k + 1)) / width for sign in (1.0, -1.0)]
     size = JUMP * np.abs(series).max(axis=1)
     off = np.abs(ends[0][:-1] - ends[1][1:]) > np.maximum(size[:-1], size[1:])
     reach = np.minimum(width[:-1], width[1:])
-    off |= np.abs(slopes[0][:-1] - slopes[1][1:]) * reach > np.maximum(size[:-1], size[1:])
+    with np.errstate(over="ignore", invalid="ignore"):
+        off |= np.abs(slopes[0][:-1] - slopes[1][1:]) * reach > np.maximum(size[:-1], size[1:])
     # panels of no mass match no better than they must
     sure = ~narrow & (room > SHARP * quartiles) & (size * width > 1e-8 * JUMP)
     off &= sure[:-1] & sure[1:]
