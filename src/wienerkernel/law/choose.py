@@ -14,7 +14,7 @@ from .closed import ClosedForm, GammaSum, Normal, PointMass, SingleTerm, gamma_s
 from .components import MOST_CHOICES, ComponentSum, choices
 from .contour import Contour, growth_on_ray
 from .convolution import Convolution, is_sharp, scaled_pieces
-from .fourier import TRUNCATION, Fourier, decay_point, revival, window
+from .fourier import DECAY, TRUNCATION, Fourier, decay_point, revival, window
 from .graded import Graded
 from .lattice import Lattice, affordable
 from .ray import Inversion
@@ -261,8 +261,10 @@ def _windows(rows: Rows) -> Iterator[tuple[IntArray, Fourier]]:
     low, high = window(rows)
     decay = decay_point(rows)
     alias = np.full(len(rows), TRUNCATION)
-    if rows.noise.atomic:
-        alias = alias + np.where(rows.normal_var == 0, revival(rows, decay), 0.0)
+    # a law with atoms comes back unless it is the normal part that has decayed
+    back = np.flatnonzero(rows.noise.atomic & (0.5 * rows.normal_var * decay**2 < DECAY))
+    if len(back):
+        alias[back] += revival(rows.take(back), decay[back])
     for index in _groups(np.ceil(2 * np.log(decay)), np.ceil(2 * np.log(high - low))):
         ends = low[index], high[index]
         yield index, Fourier(rows.take(index), ends, float(decay[index].max()), alias[index])

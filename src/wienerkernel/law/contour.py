@@ -27,7 +27,9 @@ def step_for(theta: float) -> float:
 
 def growth_on_ray(rows: Rows, theta: float) -> FloatArray:
     """Largest log|phi| on the rays to both sides, shape (rows,): the digits that cancel there."""
-    r = np.exp(np.arange(-3.0, 12.0, 0.5))
+    # a normal part takes over at 1/tau
+    tau = np.sqrt(np.min(rows.normal_var, initial=1.0, where=rows.normal_var > 0))
+    r = np.exp(np.arange(-3.0, max(12.0, float(np.log(30 / tau))), 0.5))
     growth = np.zeros(len(rows))
     for sign in _sides(rows):
         growth = np.fmax(growth, np.nanmax(rows.logcf_on_ray(r, sign * theta, COARSE).real, axis=1))

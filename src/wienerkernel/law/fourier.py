@@ -15,7 +15,7 @@ from ..noise import Mixture, Noise
 from .ray import RaySum, Values
 from .rows import COARSE, Rows
 
-__all__ = ["TRUNCATION", "Fourier", "decay_point", "revival", "window"]
+__all__ = ["DECAY", "TRUNCATION", "Fourier", "decay_point", "revival", "window"]
 
 EXPONENT = 36.0
 """Tails below e^-36 = 2e-16 are left out,"""

@@ -62,7 +62,7 @@ class Lattice:
         step, noise = self.step[row], rows.noise
         if weight and noise.discrete:
             values, mass = noise.atoms()
-            cell = (np.ceil(weight * values / step - 1e-6).astype(int) - 1) % self.size
+            cell = (np.ceil(weight * values / step).astype(int) - 1) % self.size
             return np.fft.rfft(np.bincount(cell, weights=mass, minlength=self.size))
         # Wherever the term has its mass, so many points hold what counts of it, for the whole sum has less room.
         middle = np.rint(weight * float(noise.ppf(0.5)) / step) if weight else 0.0

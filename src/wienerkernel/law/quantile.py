@@ -116,15 +116,17 @@ def solve(
                 0.5 * (lower + higher),
                 position + np.where(below, 1.0, -1.0) * (1 + np.abs(position)),
             )
+        tolerance = 4e-16 * np.maximum(np.abs(position), np.where(log_scale[row], 1.0, 1e-3))
         usable = np.isfinite(newton) & (newton > lower) & (newton < higher)
+        # far from p, a step that goes nowhere comes from a density that is too large for its tail
+        usable &= (np.abs(miss) < 1e-3) | (np.abs(newton - position) > tolerance)
         # Where the density is infinite, Newton's steps hardly gain; then the bracket is halved.
         gained = np.abs(miss) < 0.25 * previous[row]
         following = np.where(usable & (gained | ~bounded), newton, middle)
         following = np.clip(following, floor[row], ceiling[row])
         stuck = (following == position) & ((position == floor[row]) | (position == ceiling[row]))
         previous[row] = np.where(np.isfinite(miss), np.abs(miss), np.inf)
-        tolerance = 4e-16 * np.maximum(np.abs(position), np.where(log_scale[row], 1.0, 1e-3))
-        met = np.abs(miss) * p[row] <= now.error / 4
+        met = np.abs(tail - p[row]) <= now.error / 4
         settled = (np.abs(following - position) <= tolerance) | met | (higher - lower <= tolerance)
         work = active[row]
         xi[row] = np.where(work & ~settled, following, position)

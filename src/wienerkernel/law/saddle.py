@@ -126,26 +126,28 @@ def _integrate(rows: Rows, x: FloatArray, c: FloatArray, z: ComplexArray, dz: Co
     pdf, tail = terms.imag.sum(axis=1), np.sign(c) * over_z.imag.sum(axis=1)
     roundoff = EPS * (1 + np.abs(exponent[:, 0]))
     errors = [
-        roundoff * np.abs(term).sum(axis=1) + _left_out(np.abs(term), power) + _step_error(term)
-        for term, power in ((over_z, 1.0), (terms, 0.0))
+        roundoff * np.abs(term).sum(axis=1) + left_out + _step_error(term)
+        for term, left_out in zip((over_z, terms), _left_out(exponent.real, z.imag), strict=True)
     ]
     error, pdf_error = errors
     upper = c > 0
     return Values(pdf, np.where(upper, 1 - tail, tail), np.where(upper, tail, 1 - tail), error, pdf_error)
 
 
-def _left_out(size: FloatArray, power: float) -> FloatArray:
-    """Bound on the sum of the terms behind the last one, shape (n,), from moduli of shape (n, K).
+def _left_out(level: FloatArray, height: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Bounds on the integrals of e^level dz / |z| and of e^level dz behind the last node, over pi, each of shape (n,).
 
-    They fall like k^-(a + power) or faster, with the decay a of |phi| between half of the nodes and all of them.
+    The integrand falls like |z|^-a or faster, with the decay a between half of the nodes and all of them.
     """
-    n = size.shape[1]
-    last = np.max(size[:, n - n // 8 :], axis=1)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        decay = np.log2(np.max(size[:, n // 2 - n // 8 : n // 2], axis=1) / last) - 1
-        # a law that hardly decays at all is given the span of frequencies that float64 has
-        bound = n * last / np.maximum(decay, SLOWEST if power else 0.0)
-    return np.where(last > TINY, bound, 0.0)
+    n = level.shape[1]
+    last = np.max(level[:, n - n // 8 :], axis=1)
+    before = np.max(level[:, n // 2 - n // 8 : n // 2], axis=1)
+    with np.errstate(all="ignore"):
+        decay = (before - last) / np.log(height[:, -1] / height[:, n // 2 - 1])
+        size = np.exp(np.minimum(last, OVERFLOW)) / np.pi
+        over_z = 2 * size * (1 + 1 / np.maximum(np.nan_to_num(decay), SLOWEST))
+        plain = np.where(decay > 1 + SLOWEST, 2 * size * height[:, -1] / (decay - 1), np.inf)
+    return np.where(size > 0, over_z, 0.0), np.where(size > 0, plain, 0.0)
 
 
 def _step_error(terms: ComplexArray) -> FloatArray:
