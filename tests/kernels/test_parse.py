@@ -100,6 +100,10 @@ def test_every_name_alone_is_a_kernel(name):
         ("rbf.__class__", "column 4"),
         ("lambda: 0", "unknown kernel 'lambda'"),
         ("rbf\nimport os", "column 5"),
+        ("1_000 * rbf", "column 2: expected"),
+        ("\u0661\u0662 * rbf", "column 1: expected a kernel"),
+        ("rbf(\uff11)", "column 5: expected a number"),
+        ("rbf ** \u0662", "positive integer"),
     ],
 )
 def test_mistakes_are_named_with_their_place(text, match):

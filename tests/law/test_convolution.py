@@ -189,3 +189,43 @@ def test_narrow_lognormal_laws_are_those_of_a_conditional_sum(s):
     u = 0.5 * (nodes + 1)
     expected = law.cdf(y[:, None] - 0.5 * law.ppf(u)) @ (0.5 * weights)
     np.testing.assert_allclose(LinearCombination(law, [1.0, 0.5]).cdf(y), expected, atol=2e-7)
+
+
+def beta_sum_cdf(a, b, w, y):
+    """P(M_1 + w M_2 <= y) for two beta laws, integrated over powers of the distances from the ends of M_1."""
+    a, b = mpmath.mpf(a), mpmath.mpf(b)
+
+    def cdf(x):
+        inside = min(max(x, mpmath.mpf(0)), mpmath.mpf(1))
+        return mpmath.betainc(a, b, 0, inside, regularized=True)
+
+    def inner(x):
+        return cdf((y - x) / w) if w > 0 else 1 - cdf((y - x) / w)
+
+    cuts = sorted({mpmath.mpf(0.5), *(c for c in (mpmath.mpf(y), mpmath.mpf(y) - w) if 0 < c < 1)})
+    below = [mpmath.mpf(0), *(c**a for c in cuts if c <= 0.5)]
+    above = [mpmath.mpf(0), *sorted((1 - c) ** b for c in cuts if c >= 0.5)]
+    lower = mpmath.quad(lambda s: inner(s ** (1 / a)) * (1 - s ** (1 / a)) ** (b - 1) / a, below)
+    upper = mpmath.quad(lambda s: inner(1 - s ** (1 / b)) * (1 - s ** (1 / b)) ** (a - 1) / b, above)
+    return (lower + upper) / mpmath.beta(a, b)
+
+
+@pytest.mark.filterwarnings("ignore::wienerkernel.AccuracyWarning")
+@pytest.mark.parametrize(("a", "b"), [(0.1, 0.1), (0.1, 50.0), (0.05, 1.0)])
+def test_sums_of_laws_with_strong_poles(a, b):
+    single = LinearCombination(stats.beta(a, b), [1.0])
+    for x in (1e-300, 1e-20, 0.3, 1 - 1e-9):
+        with mpmath.workdps(40):
+            below = mpmath.betainc(a, b, 0, mpmath.mpf(x), regularized=True)
+            above = mpmath.betainc(a, b, mpmath.mpf(x), 1, regularized=True)
+        assert float(single.cdf(x)) == pytest.approx(float(below), rel=1e-12)
+        assert float(single.sf(x)) == pytest.approx(float(above), rel=1e-12)
+    assert single.cdf(single.ppf(1e-9)) == pytest.approx(1e-9, rel=1e-12)
+    Y = LinearCombination(stats.beta(a, b), [1.0, -0.7])
+    for z in (-0.8, 0.1, 0.9):
+        y = float(Y.mean() + z * Y.std())
+        with mpmath.workdps(20):
+            expected = float(beta_sum_cdf(a, b, -mpmath.mpf(0.7), y))
+        got, error = Y.cdf(y, return_error=True)
+        assert abs(got - expected) <= error < 1e-4
+        assert Y.cdf(Y.ppf(expected)) == pytest.approx(expected, abs=1e-12 + 2 * float(error))

@@ -45,8 +45,13 @@ def test_breaks_of_an_expansion_are_its_turning_values_and_ends():
 @pytest.mark.parametrize("distance", [1e-40, 1e-18, 1e-12, 1e-7, 1e-3, 0.3])
 def test_density_next_to_a_pole_keeps_its_digits(distance):
     offset = np.array([distance])
-    upper = as_noise(stats.beta(2.3, 0.63)).pdf_near(1.0, -offset)
-    np.testing.assert_allclose(upper, stats.beta(0.63, 2.3).pdf(offset), rtol=1e-7)
+    for loc, scale in ((0.0, 1.0), (5.0, 0.3)):
+        upper = as_noise(stats.beta(2.3, 0.63, loc=loc, scale=scale)).pdf_near(loc + scale, -scale * offset)
+        np.testing.assert_allclose(upper * scale, stats.beta(0.63, 2.3).pdf(offset), rtol=1e-13)
+        lower = as_noise(stats.gamma(0.3, loc=loc, scale=scale)).pdf_near(loc, scale * offset)
+        np.testing.assert_allclose(lower * scale, stats.gamma(0.3).pdf(offset), rtol=1e-13)
+    pole = as_noise(stats.rdist(1.26)).pdf_near(1.0, -offset)  # which no mirror brings to 0
+    np.testing.assert_allclose(pole, stats.beta(0.63, 0.63).pdf(offset / 2) / 2, rtol=1e-7)
     square = Expansion(OrthogonalBasis("norm(0, 1)", 3), [7.0, 0.0, 2**0.5])  # 6 + xi^2
     np.testing.assert_allclose(square.pdf_near(6.0, offset), stats.chi2(1).pdf(offset), rtol=1e-13)
     both = Mixture([square, stats.uniform(5.0, 2.0)], [0.5, 0.5]).pdf_near(6.0, offset)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from wienerkernel import Expansion, Mixture, Noise, OrthogonalBasis, Residuals, as_noise
+from wienerkernel import Expansion, Family, Mixture, Noise, OrthogonalBasis, Residuals, as_noise
 
 RECORDED = np.random.default_rng(3).gamma(0.7, size=40)
 LAWS = {
@@ -181,6 +181,63 @@ def test_a_law_without_finite_variance_is_refused(law):
         as_noise(law)
 
 
+def test_a_law_on_the_circle_is_refused_with_a_hint_to_the_one_on_the_line():
+    for make in (as_noise, Family):
+        for given in (
+            ("vonmises(2)", stats.vonmises(2.0)) if make is as_noise else ("vonmises", stats.vonmises)
+        ):
+            with pytest.raises(ValueError, match="vonmises_line"):
+                make(given)
+    assert as_noise("vonmises_line(2)").support() == (-np.pi, np.pi)
+
+
+def test_draws_of_a_law_on_an_arc_lie_in_its_support():
+    noise = as_noise(stats.wrapcauchy(0.3, loc=0.5, scale=2.0))
+    draws = noise.rvs(2000, random_state=0)
+    assert stats.kstest(noise.cdf(draws), "uniform").pvalue > 1e-4
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        stats.norminvgauss(1.25, 0.5, loc=0.5, scale=2.0),
+        stats.geninvgauss(2.3, 1.5, loc=0.5, scale=2.0),
+        stats.genhyperbolic(0.5, 1.5, -0.5, loc=0.5, scale=2.0),
+    ],
+    ids=lambda law: law.dist.name,
+)
+def test_distribution_functions_that_scipy_integrates_reach_their_ends(law):
+    noise = as_noise(law)
+    far = 10.0 ** np.array([3.0, 6.0, 9.0, 12.0])
+    np.testing.assert_array_equal(noise.cdf(far), 1.0)
+    np.testing.assert_array_equal(noise.sf(-far), 1.0)
+    assert np.all(noise.sf(far) < 1e-16)
+    assert np.all(noise.cdf(-far) < 1e-16)
+    levels = np.array([1e-30, 1e-9, 0.3, 0.5])
+    np.testing.assert_allclose(noise.cdf(noise.ppf(levels)), levels, rtol=1e-8)
+    np.testing.assert_allclose(noise.sf(noise.isf(levels)), levels, rtol=1e-8)
+    x = noise.ppf([0.1, 0.5, 0.9])
+    np.testing.assert_allclose(noise.cdf(x), law.cdf(x), rtol=1e-9)
+    assert len(noise.breaks()) == np.isfinite(noise.support()[0])
+
+
+def test_a_histogram_has_the_moments_and_the_characteristic_function_of_its_bars():
+    """Bars at any place, some of them empty, alone and in a mixture."""
+    counts, edges = np.array([6.435546875, 0.0, 0.25, 1.0, 0.0]), np.array([0.0, 1.0, 1.7, 2.0, 3.1, 4.0])
+    noise = as_noise(stats.rv_histogram((counts, edges), density=False)(loc=1.0, scale=2.0))
+    p, left, right = counts / counts.sum(), 1 + 2 * edges[:-1], 1 + 2 * edges[1:]
+    raw = [p @ ((right ** (k + 1) - left ** (k + 1)) / ((k + 1) * (right - left))) for k in range(1, 5)]
+    np.testing.assert_allclose(noise.cumulants(2), [raw[0], raw[1] - raw[0] ** 2], rtol=1e-12)
+    third = raw[2] - 3 * raw[0] * raw[1] + 2 * raw[0] ** 3
+    assert noise.cumulants(3)[2] == pytest.approx(third, rel=1e-10)
+    t = np.array([0.5, 3.0, 40.0])
+    phase = 1j * t[:, None]
+    cf = (np.exp(phase * right) - np.exp(phase * left)) / (phase * (right - left)) @ p
+    np.testing.assert_allclose(np.exp(noise.logcf(t)), cf, atol=1e-14)
+    assert noise.breaks().tolist() == (1 + 2 * edges).tolist()
+    assert Mixture([noise, noise], [0.5, 0.5]).var() == pytest.approx(noise.var())
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -198,6 +255,11 @@ def test_a_law_without_finite_variance_is_refused(law):
         ("", "column 1: expected the name"),
         ("__import__('os')", "unknown law"),
         ("norm(os.getcwd())", "expected a number"),
+        ("norm(0, 1_000)", "column 8: expected a number"),
+        ("norm(0, \u0661\u0662)", "column 8: expected a number"),
+        ("norm(0, \uff11)", "column 8: expected a number"),
+        ("norm(0, inf)", "column 8: expected a number"),
+        ("norm(0, 0x10)", "column 8: expected a number"),
     ],
 )
 def test_malformed_text_says_what_is_wrong_and_where(text, message):

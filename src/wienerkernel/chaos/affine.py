@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -17,6 +19,9 @@ class Affine(Noise):
     def __init__(self, germ: Noise, offset: float, slope: float) -> None:
         self.germ, self.offset, self.slope = germ, float(offset), float(slope)
         self.up = slope > 0
+
+    def _made_of(self) -> tuple[Hashable, ...]:
+        return self.germ, self.offset, self.slope
 
     def _xi(self, x: ArrayLike) -> FloatArray:
         return (np.asarray(x, dtype=float) - self.offset) / self.slope

@@ -85,7 +85,7 @@ def discretize(law: Noise, tests: Tests) -> Rule:
 def standardize(law: Noise) -> tuple[Noise, float, float]:
     """The law at loc 0 and scale 1, where rounding cannot blur a singular end at 0."""
     if isinstance(law, ScipyNoise) and not law.discrete:
-        return ScipyNoise(law.frozen.dist(*law.shapes)), law.loc, law.scale
+        return law.standard, law.loc, law.scale
     return law, 0.0, 1.0
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from .._typing import ComplexArray, FloatArray, RandomState
 from ..noise import Noise, Residuals, as_noise
+from ..noise.identity import digest
 from .affine import Affine
 from .discretize import Pushforward, discretize
 from .polynomial_law import PolynomialLaw
@@ -67,6 +68,11 @@ class Expansion(Pushforward):
     def germ(self) -> Noise:
         """Law of the germ xi."""
         return self.basis.law
+
+    def _made_of(self) -> tuple[Hashable, ...]:
+        basis = self.basis
+        numbers = digest(basis.alpha, basis.beta, basis.norms, self.coefficients, self.truncation_error)
+        return self.germ, numbers
 
     def __repr__(self) -> str:
         return f"Expansion({self.basis!r}, {self.coefficients.tolist()!r})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import lru_cache
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._typing import ComplexArray, FloatArray, RandomState
 from ..noise import Noise
 from ..noise.base import cumulants_from_moments
+from ..noise.identity import digest
 from ..noise.panels import POINTS, panelled
 from ..noise.transform import Characteristic
 from .polynomials import OrthogonalBasis, exact_rule, max_degree
@@ -46,6 +47,9 @@ class PolynomialLaw(Noise):
         self.at_left, self.at_right = values[:-1], values[1:]
         self.up = self.at_right >= self.at_left
         self.median = float(germ.ppf(0.5))
+
+    def _made_of(self) -> tuple[Hashable, ...]:
+        return self.germ, digest(self.c, self.alpha, self.root_beta)
 
     def _evaluate(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """p(x) and p'(x), by the recurrence and its derivative."""

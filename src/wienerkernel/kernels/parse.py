@@ -8,6 +8,7 @@ from collections.abc import Callable
 from inspect import signature
 from typing import Any, NoReturn
 
+from ..text import number
 from .base import Kernel
 from .dot import Constant, Linear, Polynomial
 from .parameters import DEFAULT_BOUNDS, Bounds, Scale
@@ -44,7 +45,8 @@ KERNEL_NAMES = tuple(KERNELS)
 PLAIN = {name.replace("_", ""): maker for name, maker in KERNELS.items()}
 TOKEN = re.compile(
     r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|inf\b)|(?P<name>[A-Za-z_]\w*)|(?P<text>'\w*'|\"\w*\")"
-    r"|(?P<sign>\*\*|[-+*=,()\[\]])|(?P<end>$)|(?P<other>.))"
+    r"|(?P<sign>\*\*|[-+*=,()\[\]])|(?P<end>$)|(?P<other>.))",
+    re.ASCII,
 )
 DEEPEST = 50
 
@@ -188,7 +190,7 @@ class _Parser:
             self.at += 1
             if kind == "text":
                 return token[1:-1]
-            return int(token) if token.isdigit() and len(token) < 10 else float(token)
+            return int(token) if token.isdigit() and len(token) < 10 else number(token, special=True)
         opening = self.accept("(", "[")
         if not opening:
             self.fail("expected a number, a list of numbers or 'fixed'")

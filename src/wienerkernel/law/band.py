@@ -41,14 +41,15 @@ class BandTable:
         """Log phi(t) for real t of any shape."""
         position = np.abs(t) / self.step + POINTS
         length = int(position.max(initial=0.0)) + 2 * POINTS
-        if length > len(self.values):
-            grid = (np.arange(len(self.values), length) - POINTS) * self.step
-            self.values = np.concatenate([self.values, np.exp(self.noise.logcf(grid))])
+        values = self.values  # which another thread may replace meanwhile
+        if length > len(values):
+            grid = (np.arange(len(values), length) - POINTS) * self.step
+            self.values = values = np.concatenate([values, np.exp(self.noise.logcf(grid))])
         flat = np.ravel(position)
         result = np.empty(flat.shape, dtype=complex)
         for start in range(0, len(flat), 2**15):
             first, weights = stencil(flat[start : start + 2**15])
-            phi = np.einsum("pn,pn->n", weights, self.values[first + np.arange(POINTS)[:, None]])
+            phi = np.einsum("pn,pn->n", weights, values[first + np.arange(POINTS)[:, None]])
             with np.errstate(divide="ignore"):
                 result[start : start + 2**15] = np.log(phi)
         table = result.reshape(t.shape)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import comb
+from threading import RLock
 
 import numpy as np
 
@@ -79,6 +80,7 @@ class RayTable:
 
     def __init__(self, noise: Noise, theta: float, tolerance: float) -> None:
         self.noise, self.tolerance = noise, tolerance
+        self._lock = RLock()  # threads share the table of a law
         self.direction = np.exp(-1j * theta)
         unit = -np.log(noise.std())
         for self.step in STEPS:
@@ -97,6 +99,10 @@ class RayTable:
     def cover(self, low: float, high: float) -> None:
         """Make the table reach from log r = ``low`` to ``high``."""
         first, stop = int(np.floor(low / self.step)) - POINTS, int(np.ceil(high / self.step)) + POINTS + 1
+        with self._lock:
+            self._grow(first, stop)
+
+    def _grow(self, first: int, stop: int) -> None:
         if not self.values.size:
             self.start = self.stop = first
         first, stop = min(first, self.start), max(stop, self.stop)
@@ -134,8 +140,9 @@ class RayTable:
         ndarray of shape (2, 2, K, cells)
             For positive and negative weights, real and imaginary part.
         """
-        first, weights = stencil(log_r / self.step + first_cell - self.start)
-        parts = np.stack([self.values.real, self.values.imag], axis=1)
+        start, values = self._snapshot()
+        first, weights = stencil(log_r / self.step + first_cell - start)
+        parts = np.stack([values.real, values.imag], axis=1)
         windows = np.lib.stride_tricks.sliding_window_view(parts, POINTS, axis=2)
         result = np.empty((2, 2, len(log_r), cells))
         for k, low in enumerate(first):  # a node shifts the whole row of cells
@@ -144,11 +151,16 @@ class RayTable:
 
     def __call__(self, log_r: FloatArray) -> ComplexArray:
         """Interpolated log phi(r e^{-i theta}) and log phi(-r e^{-i theta}), shape (2, ...)."""
-        first, weights = stencil(log_r / self.step - self.start)
+        start, values = self._snapshot()
+        first, weights = stencil(log_r / self.step - start)
         result = np.zeros((2, *log_r.shape), dtype=complex)
         for p in range(POINTS):
-            result += weights[p] * self.values[:, first + p]
+            result += weights[p] * values[:, first + p]
         return result
+
+    def _snapshot(self) -> tuple[int, ComplexArray]:
+        with self._lock:
+            return self.start, self.values
 
 
 @lru_cache(maxsize=32)

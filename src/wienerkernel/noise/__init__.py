@@ -8,7 +8,7 @@ import numpy as np
 
 from .base import Noise
 from .finite import Mixture, Residuals
-from .scipy_law import ScipyNoise
+from .scipy_law import ScipyNoise, from_scipy
 from .smoothed import SmoothedResiduals
 
 __all__ = ["Mixture", "Noise", "Residuals", "ScipyNoise", "SmoothedResiduals", "as_noise"]
@@ -53,7 +53,7 @@ def _convert(obj: Any) -> Noise:
 
         obj = parse_noise(obj)
     if hasattr(obj, "dist") and hasattr(obj, "kwds"):
-        return ScipyNoise(obj)
+        return from_scipy(obj)
     if hasattr(obj, "freeze"):
         msg = (
             f"noise={obj.name} has no parameters yet: freeze it first, for example stats.gamma(0.25, scale=2)"

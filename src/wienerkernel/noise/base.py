@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from functools import cached_property
 from math import comb
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._typing import ComplexArray, FloatArray, RandomState
+from .identity import untouched
 
 __all__ = ["Noise", "as_generator", "cumulants_from_moments", "moments_from_cumulants"]
 
@@ -25,6 +27,9 @@ class Noise(ABC):
 
     Every member answers the same few questions, with the names of ``scipy.stats``. What a member knows in
     closed form it answers in closed form.
+
+    Laws are equal if they are of one class and are made of the same parameters and data, so that caches may be kept by
+    law. A law of any other class equals only itself.
 
     Examples
     --------
@@ -47,6 +52,27 @@ class Noise(ABC):
 
     costly: bool = False
     """Whether far frequencies of the characteristic function take much longer than a formula."""
+
+    def _made_of(self) -> tuple[Hashable, ...]:
+        """Parameters and data that make the law; a class says so for itself, not for its subclasses."""
+        raise NotImplementedError
+
+    @cached_property
+    def _identity(self) -> tuple[Hashable, ...] | None:
+        known = "_made_of" in vars(type(self)) and untouched(self)
+        return (type(self), *self._made_of()) if known else None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Noise):
+            return NotImplemented
+        return self is other or (self._identity is not None and self._identity == other._identity)
+
+    def __hash__(self) -> int:
+        return object.__hash__(self) if self._identity is None else hash(self._identity)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # a copy may be changed before it is used
+        return {key: value for key, value in vars(self).items() if key != "_identity"}
 
     @abstractmethod
     def cumulants(self, order: int = 8) -> FloatArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import special
+from scipy.linalg import eigh_tridiagonal
 
 from .._typing import ComplexArray, FloatArray
 from .logarithms import log_phi1, log_sinhc
@@ -13,6 +14,7 @@ from .transform import HALF_PI, INF, Characteristic, LogCF, expm1, log1p, piecew
 __all__ = ["beta", "cosine", "trapezoid", "trapezoid_nodes", "truncexpon", "truncnorm"]
 
 LINE = (-INF, INF)
+PEAKED = 60.0
 
 
 def cosine() -> Characteristic:
@@ -94,14 +96,18 @@ def trapezoid(c: float, d: float) -> Characteristic:
     )
 
 
-def beta(a: float, b: float, lower: float = 0.0, upper: float = 1.0) -> Characteristic:
+def beta(a: float, b: float, lower: float = 0.0, upper: float = 1.0) -> Characteristic | None:
     """Kummer's function 1F1(a; a + b; it): tanh-sinh nodes, and Gauss-Laguerre from both ends for large t.
+
+    None for a narrow peak, for which neither serves in between.
 
     Examples
     --------
     >>> bool(abs(beta(1.0, 1.0).logcf(np.array([9.0 + 0j]))[0] - np.log(np.expm1(9j) / 9j)) < 1e-13)
     True
     """
+    if a + b > PEAKED and min(a, b) >= 1:
+        return None
     bound = 30 + 2 * (a + b)
     width = upper - lower
     x, log_p = tanh_sinh(min(0.055, 0.2 / np.sqrt(a + b)), a, b, 45 + bound)
@@ -109,20 +115,20 @@ def beta(a: float, b: float, lower: float = 0.0, upper: float = 1.0) -> Characte
     small = atoms(nodes, np.exp(log_p - log_p.max()), (b * lower + a * upper) / (a + b))
 
     def large(a: float, b: float) -> LogCF:
-        s_lower, p_lower = special.roots_genlaguerre(32, a - 1)
-        s_upper, p_upper = special.roots_genlaguerre(32, b - 1)
-        ratio_lower, ratio_upper = special.gammaln(a + b) - special.gammaln([b, a])
+        s_lower, p_lower = _laguerre(a)
+        s_upper, p_upper = _laguerre(b)
+        ratio_lower, ratio_upper = special.gammaln([a, b]) - special.betaln(a, b)
 
         def logcf(t: ComplexArray) -> ComplexArray:
             left = t.real < 0
             t = np.where(left, -t.conj(), t)
             w = 1j * width * t
             # exp(wx) decays along x = -s/w from the lower end and x = 1 - s/w from the upper end.
-            from_lower = (1 + s_lower / w[..., None]) ** (b - 1) @ (p_lower / p_lower.sum())
-            from_upper = (1 - s_upper / w[..., None]) ** (a - 1) @ (p_upper / p_upper.sum())
+            from_lower = (1 + s_lower / w[..., None]) ** (b - 1) @ p_lower
+            from_upper = (1 - s_upper / w[..., None]) ** (a - 1) @ p_upper
             out = 1j * lower * t + np.log(
                 np.exp(ratio_lower - a * np.log(-w)) * from_lower
-                + np.exp(ratio_upper + w - b * np.log(w)) * from_upper
+                + np.exp(w) * np.exp(ratio_upper - b * np.log(w)) * from_upper
             )
             return np.asarray(np.where(left, out.conj(), out))
 
@@ -130,6 +136,13 @@ def beta(a: float, b: float, lower: float = 0.0, upper: float = 1.0) -> Characte
 
     extended = _upper_half_plane(large(a, b), large(b, a), lower + upper)
     return Characteristic(piecewise(bound / width, small, extended), LINE, HALF_PI)
+
+
+def _laguerre(a: float) -> tuple[FloatArray, FloatArray]:
+    """Gauss rule of the gamma law, whose weights sum to 1 whatever its shape."""
+    k = np.arange(32.0)
+    nodes, vectors = eigh_tridiagonal(2 * k + a, np.sqrt(k[1:] * (k[1:] + a - 1)))
+    return nodes, vectors[0] ** 2
 
 
 def truncexpon(b: float) -> Characteristic:

@@ -7,63 +7,60 @@ keeps its relative accuracy as t -> 0, since thousands of such small terms are s
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeAlias, TypeVar
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from .._typing import FloatArray
 from .breaks import breaks
 from .closed_forms import CLOSED_FORMS, CONTOURS
-from .panels import numerical
+from .panels import Tails, numerical, tails
 from .quadrature import summed
 from .transform import Characteristic, affine
 
-__all__ = ["Characteristic", "characteristic", "is_formula", "standard_breaks"]
+if TYPE_CHECKING:
+    from .scipy_law import ScipyNoise
 
-T = TypeVar("T")
-_Key: TypeAlias = tuple[str, tuple[float, ...]]
-
-_cache: dict[_Key, Characteristic] = {}
-_breaks: dict[_Key, FloatArray] = {}
-_CACHED = 256
+__all__ = ["Characteristic", "characteristic", "is_formula", "standard_breaks", "standard_tails"]
 
 
-def characteristic(name: str, shapes: tuple[float, ...], frozen_standard: Any) -> Characteristic:
+@lru_cache(maxsize=256)  # here and not in the law, which is to stay picklable
+def characteristic(law: ScipyNoise) -> Characteristic:
     """Characteristic function of a standard law: closed form, rotated contour, or quadrature of its density.
 
     Parameters
     ----------
-    name : str
-        Name of the family in ``scipy.stats``.
-    shapes : tuple of float
-        Shape parameters.
-    frozen_standard : frozen scipy.stats law
-        The law itself, with loc 0 and scale 1; asked only where nothing better is known.
+    law : ScipyNoise
+        With loc 0 and scale 1.
 
     Returns
     -------
     Characteristic
-        The same object for the same name and shapes.
+        The same object for equal laws.
 
     Examples
     --------
-    >>> from scipy import stats
-    >>> law = characteristic("gamma", (0.25,), stats.gamma(0.25))
-    >>> law.strip
+    >>> from wienerkernel import as_noise
+    >>> characteristic(as_noise("gamma(0.25)")).strip
     (-inf, 1.0)
     """
-    return _kept(_cache, (name, shapes), lambda: _choose(name, shapes, frozen_standard))
+    closed = CLOSED_FORMS[law.name](*law.shapes) if law.name in CLOSED_FORMS else None
+    if closed is not None:
+        return closed
+    known = CONTOURS[law.name](*law.shapes) if law.name in CONTOURS else None
+    # A law that is nearly a point leaves no room to rotate.
+    if known is not None and known[0].opening > 0.04:
+        contour, scale, loc = known
+        return affine(contour.characteristic(), scale, loc)
+    return summed(law.frozen) if law.discrete else numerical(law)
 
 
-def standard_breaks(name: str, shapes: tuple[float, ...], frozen_standard: Any) -> FloatArray:
+@lru_cache(maxsize=256)
+def standard_breaks(law: ScipyNoise) -> FloatArray:
     """Points where the density of a standard law (loc 0, scale 1) is not smooth, looked for once.
 
     Parameters
     ----------
-    name : str
-        Name of the family in ``scipy.stats``.
-    shapes : tuple of float
-        Shape parameters.
-    frozen_standard : frozen scipy.stats law
+    law : ScipyNoise
 
     Returns
     -------
@@ -71,33 +68,34 @@ def standard_breaks(name: str, shapes: tuple[float, ...], frozen_standard: Any) 
 
     Examples
     --------
-    >>> from scipy import stats
-    >>> standard_breaks("arcsine", (), stats.arcsine()).tolist()
+    >>> from wienerkernel import as_noise
+    >>> standard_breaks(as_noise("arcsine()")).tolist()
     [0.0, 1.0]
     """
-    return _kept(_breaks, (name, shapes), lambda: breaks(frozen_standard))
+    return law.knots if law.knots.size else breaks(law)
 
 
-def _kept(cache: dict[_Key, T], key: _Key, make: Callable[[], T]) -> T:
-    """What is made once for a key, and kept until many others have come."""
-    if key not in cache:
-        while len(cache) >= _CACHED:
-            cache.pop(next(iter(cache)))
-        cache[key] = make()
-    return cache[key]
+@lru_cache(maxsize=64)
+def standard_tails(law: ScipyNoise) -> Tails:
+    """Distribution function and survival function of a standard law (loc 0, scale 1), integrated once.
 
+    Parameters
+    ----------
+    law : ScipyNoise
 
-def _choose(name: str, shapes: tuple[float, ...], frozen: Any) -> Characteristic:
-    if name == "beta" and sum(shapes) > 500:
-        return numerical(frozen)
-    if name in CLOSED_FORMS:
-        return CLOSED_FORMS[name](*shapes)
-    known = CONTOURS[name](*shapes) if name in CONTOURS else None
-    # A law that is nearly a point leaves no room to rotate.
-    if known is not None and known[0].opening > 0.04:
-        contour, scale, loc = known
-        return affine(contour.characteristic(), scale, loc)
-    return numerical(frozen) if hasattr(frozen, "pdf") else summed(frozen)
+    Returns
+    -------
+    callable
+        x -> P(M <= x), P(M > x)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wienerkernel import as_noise
+    >>> [float(tail) for tail in standard_tails(as_noise("norminvgauss(1.25, 0.5)"))(np.array(1e3))]
+    [1.0, 0.0]
+    """
+    return tails(law.frozen)
 
 
 def is_formula(name: str) -> bool:

@@ -143,7 +143,7 @@ def _poisson(mu: float) -> Characteristic:
     return _lattice(lambda t: mu * expm1(1j * t), INF)
 
 
-CLOSED_FORMS: dict[str, Callable[..., Characteristic]] = {
+CLOSED_FORMS: dict[str, Callable[..., Characteristic | None]] = {
     "norm": _normal,
     "gamma": _gamma,
     "erlang": _gamma,
@@ -183,7 +183,7 @@ CLOSED_FORMS: dict[str, Callable[..., Characteristic]] = {
     "geom": _geom,
     "nbinom": _nbinom,
 }
-"""Name in ``scipy.stats`` -> function of the shape parameters that gives the characteristic function."""
+"""Name in ``scipy.stats`` -> characteristic function for the shape parameters, or None where the form does not serve."""
 
 
 def _generalized_gamma(a: float, c: float) -> Contour:
@@ -235,7 +235,7 @@ CONTOURS: dict[str, Callable[..., tuple[Contour, float, float] | None]] = {
 """Name -> density that continues to complex x, scale and loc: the law is loc + scale M. None if that is a point."""
 
 
-def _genpareto(c: float) -> Characteristic:
+def _genpareto(c: float) -> Characteristic | None:
     if c == 0:
         return _gamma(1.0)
     if c < 0:

@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 from .._typing import FloatArray
 from . import as_noise
 from .base import Noise
-from .scipy_law import ScipyNoise
+from .identity import family_name, generator_key
+from .scipy_law import ScipyNoise, check_line
 from .smoothed import SmoothedResiduals
 
 __all__ = ["Family", "KnownLaw", "NoiseModel", "ScaledShape", "known_noise", "noise_model"]
@@ -144,7 +145,7 @@ class Family:
         if unknown := set(given) - set(names):
             msg = f"bounds names {sorted(unknown)}, but the shapes of {self.dist.name} are {list(names)}"
             raise ValueError(msg)
-        table = {**dict.fromkeys(names, DEFAULT_BOUNDS), **BOUNDS.get(self.dist.name, {}), **given}
+        table = {**dict.fromkeys(names, DEFAULT_BOUNDS), **BOUNDS.get(family_name(self.dist), {}), **given}
         pairs = [_checked_pair(name, table[name]) for name in names]
         self.bounds = {name: (float(low), float(high)) for name, (low, high) in given.items()}
         # Shapes in the order of scipy.stats: a fixed value, or None where it is free.
@@ -166,7 +167,7 @@ class Family:
 
     @property
     def _key(self) -> tuple[Any, ...]:
-        return self.dist, self.loc, tuple(sorted(self.bounds.items()))
+        return generator_key(self.dist), self.loc, tuple(sorted(self.bounds.items()))
 
     def __repr__(self) -> str:
         loc = "" if self.loc is None else f", loc={self.loc!r}"
@@ -313,6 +314,7 @@ def _continuous_family(law: Any) -> Any:
             f"got {getattr(law, 'name', law)!r}"
         )
         raise TypeError(msg)
+    check_line(family_name(law))
     return law
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from .._typing import ComplexArray, FloatArray, RandomState
 from .base import Noise, as_generator, cumulants_from_moments, moments_from_cumulants
+from .identity import digest
 
 __all__ = ["Mixture", "Residuals"]
 
@@ -61,6 +62,10 @@ class Residuals(Noise):
         self._cumulative = np.minimum(np.cumsum(self.weights), 1.0)
         self._cumulative[-1] = 1.0
         self._survival = np.append(np.cumsum(self.weights[::-1])[::-1][1:], 0.0)
+        self.values.flags.writeable = self.weights.flags.writeable = False
+
+    def _made_of(self) -> tuple[Hashable, ...]:
+        return (digest(self.values, self.weights),)
 
     def __repr__(self) -> str:
         return f"<Residuals: {len(self.values)} values, mean {self.mean():.4g}, std {self.std():.4g}>"
@@ -137,9 +142,13 @@ class Mixture(Noise):
 
         self.components = tuple(as_noise(component) for component in components)
         self.weights = _probabilities("weights", weights, len(self.components))
+        self.weights.flags.writeable = False
         self.discrete = all(component.discrete for component in self.components)
         self.costly = any(component.costly for component in self.components)
         self._mean = float(sum(p * c.mean() for p, c in self._pairs()))
+
+    def _made_of(self) -> tuple[Hashable, ...]:
+        return (*self.components, digest(self.weights))
 
     def __repr__(self) -> str:
         return f"Mixture({list(self.components)!r}, {self.weights.tolist()!r})"

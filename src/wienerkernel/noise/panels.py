@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
+from collections.abc import Callable
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -13,11 +16,14 @@ from .quadrature import atoms
 from .tabulated import tabulated
 from .transform import INF, Characteristic, expm1, log1p, polyval
 
-__all__ = ["POINTS", "density_panels", "numerical", "panelled"]
+__all__ = ["POINTS", "Tails", "density_panels", "numerical", "panelled", "tails"]
+
+Tails = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
 POINTS = 16
 MAX_PANELS = 1000
 EPS = float(np.finfo(float).eps)
+_silence = RLock()
 
 
 def numerical(frozen: Any) -> Characteristic:
@@ -123,6 +129,37 @@ def panelled(middle: FloatArray, half: FloatArray, series: FloatArray, law: Any)
     return Characteristic(lambda t: 1j * mean * t + table(t), strip, 0.0)
 
 
+def tails(frozen: Any) -> Tails:
+    """Distribution function and survival function from the density alone, each accurate where it is small.
+
+    Parameters
+    ----------
+    frozen : frozen scipy.stats law
+
+    Examples
+    --------
+    >>> from scipy import stats
+    >>> cdf, sf = tails(stats.expon())(np.array([1.0, 50.0]))
+    >>> bool(np.allclose(sf, np.exp([-1.0, -50.0]), rtol=1e-12))
+    True
+    """
+    left, right, series = density_panels(frozen)
+    order = np.argsort(left)
+    left, right, series = left[order], right[order], series[order]
+    mass = series[:, 0] * (right - left)
+    below, above = np.cumsum(mass) - mass, np.cumsum(mass[::-1])[::-1] - mass
+    integral = np.polynomial.legendre.legint(series.T * (right - left) / 2, lbnd=-1)
+
+    def both(x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        panel = np.clip(np.searchsorted(left, x, side="right") - 1, 0, len(left) - 1)
+        y = np.clip((2 * x - left[panel] - right[panel]) / (right - left)[panel], -1.0, 1.0)
+        part = np.polynomial.legendre.legval(y, integral[:, panel], tensor=False)
+        lower, upper = below[panel] + part, above[panel] + (mass[panel] - part)
+        return lower / (lower + upper), upper / (lower + upper)
+
+    return both
+
+
 def _exp_remainder(z: ComplexArray) -> ComplexArray:
     """exp(z) - 1 - z, relatively accurate as z -> 0."""
     out = expm1(z) - z
@@ -149,13 +186,18 @@ def density_panels(frozen: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
     vander = np.polynomial.legendre.legvander(x, POINTS - 1)
     to_series = vander * w[:, None] * (np.arange(POINTS) + 0.5)
     q = 10.0 ** -np.array([1.0, 2.0, 4.0, 8.0, 12.0, 16.0, 24.0, 32.0, 40.0])
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # quantiles so far out that some laws cannot tell them
-        edges = np.concatenate(
-            [frozen.ppf(q), frozen.ppf([0.25, 0.5, 0.75]), frozen.isf(q), frozen.support()]
-        )
-    edges = np.unique(edges[np.isfinite(edges)])
-    median, quartile = frozen.ppf(0.5), frozen.ppf(0.75) - frozen.ppf(0.5)
+    low, median, high = frozen.ppf([0.25, 0.5, 0.75])
+    quartile = high - median
+    with _silence, np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # for all threads, hence the lock
+        edges = np.concatenate([[low, median, high], frozen.support(), getattr(frozen, "knots", [])])
+        for quantile in (frozen.ppf, frozen.isf):
+            with contextlib.suppress(ValueError, RuntimeError):  # so far out that some laws cannot tell them
+                edges = np.append(edges, quantile(q))
+        edges = np.unique(edges[np.isfinite(edges)])
+        far = median + np.multiply.outer([-1.0, 1.0], quartile * 2.0 ** np.arange(60))
+        beyond = ((far < edges[0]) | (far > edges[-1])) & (frozen.pdf(far) * np.abs(far - median) > 1e-30)
+        edges = np.unique(np.append(edges, far[beyond]))
     left, right = edges[:-1], edges[1:]
     done: list[tuple[FloatArray, FloatArray, FloatArray]] = []
     while left.size:

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from ..text import number
+
 __all__ = ["parse_noise"]
 
 NAME = re.compile(r"\s*([A-Za-z_]\w*)\s*")
-NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*")
+VALUE = re.compile(r"\s*([^\s,()=]*)\s*")
 EXAMPLE = "for example 'gamma(0.25, scale=2)'"
 
 
@@ -74,16 +76,18 @@ def _arguments(text: str, position: int) -> tuple[list[float], dict[str, float],
             if key[1] in kwds:
                 raise _error(text, position, f"{key[1]} is given twice")
             position = key.end()
-        number = NUMBER.match(text, position)
-        if number is None:
-            raise _error(text, position, "expected a number")
+        token: Any = VALUE.match(text, position)  # which may be empty
+        try:
+            value = number(token[1])
+        except ValueError:
+            raise _error(text, position, "expected a number") from None
         if key:
-            kwds[key[1]] = float(number[1])
+            kwds[key[1]] = value
         elif kwds:
             raise _error(text, position, "a number without a name cannot follow one with a name")
         else:
-            args.append(float(number[1]))
-        position = number.end()
+            args.append(value)
+        position = token.end()
         separator = text[position : position + 1]
         if separator == ")":
             return args, kwds, position + 1

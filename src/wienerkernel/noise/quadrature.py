@@ -66,7 +66,9 @@ def tanh_sinh(step: float, a: float, b: float, depth: float) -> tuple[FloatArray
     >>> round(float(np.exp(log_p).sum()), 12)
     1.0
     """
-    u = step * np.arange(-np.ceil(9 / step), np.ceil(9 / step) + 1)
+    # far enough that also x^(a-1) with the smallest exponent hides no mass
+    reach = np.arcsinh(max(1.0, depth / (np.pi * min(a, b, 1.0))))
+    u = step * np.arange(-np.ceil(reach / step), np.ceil(reach / step) + 1)
     logit = np.pi * np.sinh(u)
     log_p = np.log(step * np.pi * np.cosh(u)) - a * np.logaddexp(0, -logit) - b * np.logaddexp(0, logit)
     kept = log_p > log_p.max() - depth

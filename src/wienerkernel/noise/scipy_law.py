@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Hashable
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -13,11 +15,17 @@ from .._typing import ComplexArray, FloatArray, RandomState
 from . import characteristic
 from .base import Noise, cumulants_from_moments
 from .cumulants import standard_cumulants
+from .finite import Residuals
+from .identity import digest, law_key, of_scipy
 
-__all__ = ["ScipyNoise"]
+__all__ = ["ScipyNoise", "check_line", "from_scipy"]
 
 MAX_ORDER = 8
 MAX_ATOMS = 2**20
+MIRRORED = {"arcsine", "beta"}
+"""Laws on [0, 1] which keep their name, with the shapes in reverse order, when they are mirrored."""
+INTEGRATED = {"genhyperbolic", "geninvgauss", "norminvgauss"}
+"""Laws whose distribution function scipy.stats integrates over an interval so long that it may miss all mass."""
 
 
 class ScipyNoise(Noise):
@@ -31,7 +39,7 @@ class ScipyNoise(Noise):
     Attributes
     ----------
     name : str
-        Name of the family in ``scipy.stats``.
+        Name of the family in ``scipy.stats``; empty for any other law, whatever it calls itself.
     shapes : tuple of float
     loc, scale : float
 
@@ -47,7 +55,9 @@ class ScipyNoise(Noise):
 
     def __init__(self, frozen: Any) -> None:
         self.frozen = frozen
-        self.name: str = frozen.dist.name
+        key = law_key(frozen)
+        self.name: str = key if isinstance(key, str) else ""
+        check_line(self.name)
         self.discrete = not hasattr(frozen.dist, "pdf")
         names = [*(frozen.dist.shapes or "").replace(",", " ").split(), "loc"]
         if not self.discrete:
@@ -60,7 +70,7 @@ class ScipyNoise(Noise):
         }
         for key, value in given.items():
             if np.ndim(value) and np.size(value) != 1:
-                msg = f"noise={self.name}(...): {key} must be a single number, got shape {np.shape(value)}"
+                msg = f"noise={frozen.dist.name}(...): {key} must be a single number, got shape {np.shape(value)}"
                 raise ValueError(msg)
         values = {key: float(np.asarray(value).item()) for key, value in given.items()}
         self.loc = values.pop("loc")
@@ -73,31 +83,38 @@ class ScipyNoise(Noise):
         parts = [repr(value) for value in self.shapes]
         parts += [f"loc={self.loc!r}"] * (self.loc != 0)
         parts += [f"scale={self.scale!r}"] * (self.scale != 1)
-        return f"{self.name}({', '.join(parts)})"
+        text = f"{self.frozen.dist.name}({', '.join(parts)})"
+        return text if self.name else f"<{text}>"  # which would be another law in ``scipy.stats``, or none
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ScipyNoise) and repr(self) == repr(other)
+    def _made_of(self) -> tuple[Hashable, ...]:
+        return law_key(self.frozen), digest(self.shapes, self.loc, self.scale)
 
-    def __hash__(self) -> int:
-        return hash(repr(self))
+    def _placed(self, loc: float, scale: float) -> ScipyNoise:
+        # with the same generator: to make one takes long, and it may be a user's own
+        frozen = copy(self.frozen)
+        frozen.args = (*self.shapes, loc) if self.discrete else (*self.shapes, loc, scale)
+        frozen.kwds = {}
+        return ScipyNoise(frozen)
 
     @cached_property
-    def _standard(self) -> Any:
-        """The law with loc 0 and scale 1; scipy.stats takes long to freeze one."""
-        return self.frozen.dist(*self.shapes)
+    def _at_origin(self) -> ScipyNoise:
+        return self._placed(0.0, 1.0)
+
+    @property
+    def standard(self) -> ScipyNoise:
+        """The law with loc 0 and scale 1."""
+        return self if self.loc == 0.0 and self.scale == 1.0 else self._at_origin
 
     def moved(self, loc: float) -> ScipyNoise:
         """The same law at another place ``loc``."""
-        scale = {} if self.discrete else {"scale": self.scale}
-        noise = ScipyNoise(self.frozen.dist(*self.shapes, loc=loc, **scale))
+        noise = self._placed(loc, self.scale)
         if self.costly:  # its moments are integrals, which need not be done again
             noise.__dict__["_mean_and_variance"] = self.mean() - self.loc + loc, self.var()
         return noise
 
     @property
     def _characteristic(self) -> characteristic.Characteristic:
-        # Held by the module's cache, not by the instance, so that models stay picklable.
-        return characteristic.characteristic(self.name, self.shapes, self._standard)
+        return characteristic.characteristic(self.standard)
 
     @cached_property
     def _known_cumulants(self) -> FloatArray | None:
@@ -110,18 +127,27 @@ class ScipyNoise(Noise):
         return np.asarray(kappa)
 
     @cached_property
-    def _central_moments(self) -> list[float]:
-        """Of order 2, 3, ..., as far as they have been asked for: each is an integral."""
-        return []
+    def _central_moments(self) -> dict[int, float]:
+        """By order, as far as they have been asked for: each is an integral."""
+        return {}
+
+    @property
+    def knots(self) -> FloatArray:
+        """Points where the density of a histogram jumps; none for any other law."""
+        from scipy import stats
+
+        dist = self.frozen.dist
+        bins = vars(dist)["_histogram"][1] if isinstance(dist, stats.rv_histogram) else ()
+        return self.loc + self.scale * np.array(bins, dtype=np.float64)
 
     @cached_property
     def _tail(self) -> float:
         """Moments of order below it exist: the density falls like a power of x, or faster than float64 can follow."""
         tail = np.inf
-        for sign, end in zip((-1.0, 1.0), self._standard.support(), strict=True):
+        for sign, end in zip((-1.0, 1.0), self.standard.support(), strict=True):
             if np.isinf(end):
                 with np.errstate(all="ignore"), contextlib.suppress(ArithmeticError):  # of scipy.stats
-                    near, far = np.log(self._standard.pdf(sign * np.array([1e10, 1e15])))
+                    near, far = np.log(self.standard.pdf(sign * np.array([1e10, 1e15])))
                     power = (near - far) / np.log(1e5)
                     if np.isfinite(power) and power > 1:  # as any density's
                         tail = min(tail, power - 1 - 1e-6)
@@ -136,17 +162,16 @@ class ScipyNoise(Noise):
             return float(probabilities @ (values - mean) ** order)
         if order >= self._tail:
             return np.nan
-        lower, upper = self.support()
         scale = float(self.frozen.std())
-        middle = float(self.frozen.median())
+        edges = np.unique([*self.support(), float(self.frozen.median()), *self.knots])
 
         def integrand(x: FloatArray) -> FloatArray:
-            return np.asarray(self.frozen.pdf(x) * ((x - mean) / scale) ** order)
+            return np.asarray(self.pdf(x) * ((x - mean) / scale) ** order)
 
         with np.errstate(all="ignore"):
-            halves: Any = tanhsinh(integrand, [lower, middle], [middle, upper])
-        converged = np.all(halves.success | (halves.error < 1e-10 * np.abs(halves.integral)))
-        return float(np.sum(halves.integral)) * scale**order if converged else np.nan
+            parts: Any = tanhsinh(integrand, edges[:-1], edges[1:])
+        converged = np.all(parts.success | (parts.error < 1e-10 * np.abs(parts.integral).sum()))
+        return float(np.sum(parts.integral)) * scale**order if converged else np.nan
 
     def cumulants(self, order: int = 8) -> FloatArray:
         if order > MAX_ORDER:
@@ -155,8 +180,10 @@ class ScipyNoise(Noise):
         if self._known_cumulants is not None:
             return self._known_cumulants[:order].copy()
         mean, central = float(self.frozen.mean()), self._central_moments
-        central.extend(self._central_moment(mean, r) for r in range(len(central) + 2, order + 1))
-        return cumulants_from_moments(mean, central[: order - 1])
+        for r in range(2, order + 1):
+            if r not in central:
+                central[r] = self._central_moment(mean, r)
+        return cumulants_from_moments(mean, [central[r] for r in range(2, order + 1)])
 
     @cached_property
     def _mean_and_variance(self) -> tuple[float, float]:
@@ -201,29 +228,92 @@ class ScipyNoise(Noise):
         if self.discrete:
             msg = f"{self!r} is discrete and has no density"
             raise TypeError(msg)
-        return np.asarray(self.frozen.pdf(x))
+        try:
+            return np.asarray(self.frozen.pdf(x))
+        except OverflowError:  # of scipy.stats, next to a pole: the beta law's at subnormal x
+            with np.errstate(over="ignore"):
+                return np.asarray(np.exp(self.frozen.logpdf(x)))
+
+    def pdf_near(self, point: float, offset: FloatArray) -> FloatArray:
+        # with loc 0 a pole is often at 0, where no x is rounded too coarsely
+        place, offset = (point - self.loc) / self.scale, np.asarray(offset) / self.scale
+        if self.name in MIRRORED and abs(place - 1) < 1e-15 * (1 + abs(self.loc) / self.scale):
+            return self._mirrored.pdf(-offset) / self.scale
+        if self is self.standard:
+            return super().pdf_near(place, offset)
+        return self.standard.pdf_near(place, offset) / self.scale
+
+    @cached_property
+    def _mirrored(self) -> ScipyNoise:
+        """The law of 1 - M, where M has loc 0 and scale 1."""
+        return ScipyNoise(self.frozen.dist(*self.shapes[::-1]))
+
+    def _tails(self, x: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        place = (np.asarray(x, dtype=float) - self.loc) / self.scale
+        return characteristic.standard_tails(self.standard)(place)
 
     def cdf(self, x: ArrayLike) -> FloatArray:
-        return np.asarray(self.frozen.cdf(x))
+        return self._tails(x)[0] if self.name in INTEGRATED else np.asarray(self.frozen.cdf(x))
 
     def sf(self, x: ArrayLike) -> FloatArray:
-        return np.asarray(self.frozen.sf(x))
+        return self._tails(x)[1] if self.name in INTEGRATED else np.asarray(self.frozen.sf(x))
 
     def ppf(self, q: ArrayLike) -> FloatArray:
-        return np.asarray(self.frozen.ppf(q))
+        return super().ppf(q) if self.name in INTEGRATED else np.asarray(self.frozen.ppf(q))
 
     def isf(self, q: ArrayLike) -> FloatArray:
-        return np.asarray(self.frozen.isf(q))
+        return super().isf(q) if self.name in INTEGRATED else np.asarray(self.frozen.isf(q))
 
     def rvs(self, size: int | tuple[int, ...] = 1, random_state: RandomState = None) -> FloatArray:
-        return np.asarray(self.frozen.rvs(size=size, random_state=random_state))
+        # scipy.stats wraps what it draws from a law on a circle, wherever loc and scale have put the circle
+        draws = np.asarray(self.standard.frozen.rvs(size=size, random_state=random_state))
+        return draws * self.scale + self.loc
 
     def breaks(self) -> FloatArray:
         if self.discrete:
             return super().breaks()
-        standard = characteristic.standard_breaks(self.name, self.shapes, self._standard)
+        standard = characteristic.standard_breaks(self.standard)
         return self.loc + self.scale * standard
 
     def support(self) -> tuple[float, float]:
         lower, upper = self.frozen.support()
         return float(lower), float(upper)
+
+
+def check_line(name: str) -> None:
+    """Refuse a family of ``scipy.stats`` that is not one on the line.
+
+    Examples
+    --------
+    >>> check_line("vonmises_line")
+    """
+    if name == "vonmises":
+        msg = (
+            "noise=vonmises is a law on the circle, whose distribution function exceeds 1 beyond it; use vonmises_line, "
+            "the same law on the interval from -pi to pi"
+        )
+        raise ValueError(msg)
+
+
+def from_scipy(frozen: Any) -> Noise:
+    """The law of a frozen ``scipy.stats`` distribution.
+
+    Parameters
+    ----------
+    frozen : frozen scipy.stats distribution
+
+    Returns
+    -------
+    Noise
+        Residuals for a table of values and probabilities, which may be any numbers.
+
+    Examples
+    --------
+    >>> from scipy import stats
+    >>> from_scipy(stats.rv_discrete(values=([0.5, 2.25], [0.25, 0.75]))()).support()
+    (0.5, 2.25)
+    """
+    noise, dist = ScipyNoise(frozen), frozen.dist
+    if noise.discrete and of_scipy(dist) and hasattr(dist, "xk"):
+        return Residuals(dist.xk + noise.loc, dist.pk)
+    return noise

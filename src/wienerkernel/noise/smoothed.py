@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,9 @@ class SmoothedResiduals(Noise):
         if not (np.isfinite(self.bandwidth) and self.bandwidth > 0):
             msg = f"bandwidth must be positive and finite, got {bandwidth!r}"
             raise ValueError(msg)
+
+    def _made_of(self) -> tuple[Hashable, ...]:
+        return self.residuals, self.bandwidth
 
     def __repr__(self) -> str:
         n = len(self.residuals.values)

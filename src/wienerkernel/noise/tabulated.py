@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from threading import RLock
+
 import numpy as np
 
 from .._typing import ComplexArray, FloatArray, IntArray
@@ -50,6 +52,7 @@ def tabulated(direct: LogCF, unit: float = 1.0, power: int = 1) -> LogCF:
     True
     """
     rays: dict[float, tuple[ComplexArray, IntArray]] = {}
+    lock = RLock()  # threads share the table of a law
     cells = int(2 * SPAN / WIDTH)
     zero = cells // 2
 
@@ -75,17 +78,18 @@ def tabulated(direct: LogCF, unit: float = 1.0, power: int = 1) -> LogCF:
         )
 
     def on_ray(t: ComplexArray, r: FloatArray, angle: float) -> ComplexArray:
-        # A ray that differs by rounding is the same ray.
-        angle = next((known for known in rays if abs(known - angle) <= SAME_RAY), angle)
-        if angle not in rays:
-            rays[angle] = np.zeros((cells, DEGREE + 1), dtype=complex), np.zeros(cells, dtype=np.intp)
-        powers, state = rays[angle]
         position = (np.log(np.maximum(r * unit, 1e-300)) + SPAN) / WIDTH
         cell = np.clip(position, 0, cells - 1).astype(np.intp)
         y = np.clip(2 * (position - cell) - 1, -1.0, 1.0)
-        fresh = np.unique(cell[state[cell] == UNKNOWN])
-        if fresh.size:
-            build(angle, fresh, powers, state)
+        with lock:
+            # A ray that differs by rounding is the same ray.
+            angle = next((known for known in rays if abs(known - angle) <= SAME_RAY), angle)
+            if angle not in rays:
+                rays[angle] = np.zeros((cells, DEGREE + 1), dtype=complex), np.zeros(cells, dtype=np.intp)
+            powers, state = rays[angle]
+            fresh = np.unique(cell[state[cell] == UNKNOWN])
+            if fresh.size:
+                build(angle, fresh, powers, state)
         rows = powers[cell]
         out: ComplexArray = rows[:, DEGREE]
         for k in range(DEGREE - 1, -1, -1):

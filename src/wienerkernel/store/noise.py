@@ -14,6 +14,7 @@ import numpy as np
 from ..chaos import Expansion, OrthogonalBasis
 from ..noise import Mixture, Noise, Residuals, ScipyNoise, SmoothedResiduals
 from ..noise.family import Family
+from ..noise.identity import family_name
 from .archive import FormatError
 from .nodes import Node, Reader, Writer, as_plain, entries, from_plain
 
@@ -250,10 +251,10 @@ def _law(name: Node) -> Any:
 
 def _named_law(dist: Any) -> str:
     """Name of a law of scipy.stats."""
-    name: str = dist.name
-    if type(_laws().get(name)) is not type(dist):
+    name = family_name(dist)
+    if not name:
         raise TypeError(
-            f"noise {name!r} cannot be saved: it is not one of the laws in scipy.stats but code of its own. Use one of "
+            f"noise {dist.name!r} cannot be saved: it is not one of the laws in scipy.stats but code of its own. Use one of "
             "those, or draw from it and pass the draws as residuals"
         )
     return name

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, lru_cache
+from threading import get_ident
 
 import numpy as np
 
@@ -114,7 +115,6 @@ class ShapeGrid:
         return self._laws[index]
 
 
-@lru_cache(maxsize=8)
 def shape_grid(family: Family) -> ShapeGrid | None:
     """The grid of a family, kept for the next fit.
 
@@ -133,6 +133,12 @@ def shape_grid(family: Family) -> ShapeGrid | None:
     >>> shape_grid(Family("norm")) is None
     True
     """
+    return _grid_of_thread(family, get_ident())
+
+
+@lru_cache(maxsize=16)
+def _grid_of_thread(family: Family, _thread: int) -> ShapeGrid | None:
+    """The tables of its laws grow in place, so that no two threads share them."""
     bounds = family.shape_bounds
     if len(bounds) != 1 or family.linear_shapes:
         return None

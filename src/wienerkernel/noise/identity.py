@@ -1,0 +1,200 @@
+"""What a law is: equality, hash and caches of laws go by parameters and data, never by a name."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import lru_cache
+from hashlib import blake2b
+from math import isnan
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+__all__ = ["Same", "digest", "family_name", "generator_key", "law_key", "of_scipy", "untouched"]
+
+LABELS = {"name", "longname", "extradoc", "seed"}
+"""Parameters of a generator that do not change its law."""
+
+
+class Same:
+    """An object that is compared by identity, because what it is made of cannot be compared.
+
+    Parameters
+    ----------
+    obj : object
+
+    Examples
+    --------
+    >>> table = {}
+    >>> Same(table) == Same(table), Same(table) == Same({})
+    (True, False)
+    """
+
+    __slots__ = ("obj",)
+
+    def __init__(self, obj: object) -> None:
+        self.obj = obj
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self.obj is other.obj
+
+    def __hash__(self) -> int:
+        return id(self.obj)
+
+
+def digest(*arrays: ArrayLike) -> bytes:
+    """Fingerprint of arrays of numbers: equal for equal arrays; 0 and -0 are equal, and so are NaN and NaN.
+
+    Parameters
+    ----------
+    *arrays : array-like
+
+    Returns
+    -------
+    bytes
+
+    Examples
+    --------
+    >>> digest([0.0, 1.0]) == digest([-0.0, 1.0]), digest([0.0], [1.0]) == digest([0.0, 1.0])
+    (True, False)
+    """
+    result = blake2b(digest_size=24)
+    for array in arrays:
+        numbers = np.asarray(array, dtype=float) + 0.0  # -0.0 + 0.0 is 0.0
+        result.update(repr(numbers.shape).encode())
+        result.update(np.where(np.isnan(numbers), np.nan, numbers).tobytes())
+    return result.digest()
+
+
+def family_name(dist: Any) -> str:
+    """Name in ``scipy.stats`` of a generator, or "" if it is not what ``scipy.stats`` has under that name.
+
+    A class of its own, other ends of the support or methods that were replaced make another law of the same name.
+
+    Parameters
+    ----------
+    dist : scipy.stats generator
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from scipy import stats
+    >>> class Other(stats.rv_continuous):
+    ...     pass
+    >>> family_name(stats.gamma), family_name(Other(name="gamma"))
+    ('gamma', '')
+    """
+    name = str(getattr(dist, "name", ""))
+    known = _known(name)
+    if known is None or known[0] is not type(dist) or not untouched(dist):
+        return ""
+    return name if known[1] == _parameters(dist) else ""
+
+
+def generator_key(dist: Any) -> Hashable:
+    """What the law of a generator is, but for its shapes, loc and scale.
+
+    The name of a family of ``scipy.stats``; the parameters of any other generator whose class belongs to
+    ``scipy.stats``, such as the bins and counts of a histogram; else the generator itself.
+
+    Parameters
+    ----------
+    dist : scipy.stats generator
+
+    Returns
+    -------
+    hashable
+
+    Examples
+    --------
+    >>> from scipy import stats
+    >>> one, other = (stats.rv_histogram(([1.0, n], [0.0, 1.0, 2.0]), density=True) for n in (2.0, 3.0))
+    >>> generator_key(stats.gamma), generator_key(one) == generator_key(other)
+    ('gamma', False)
+    """
+    if name := family_name(dist):
+        return name
+    return (type(dist), _parameters(dist)) if of_scipy(dist) and untouched(dist) else Same(dist)
+
+
+def law_key(frozen: Any) -> Hashable:
+    """What the law of a frozen generator is, but for its shapes, loc and scale.
+
+    Parameters
+    ----------
+    frozen : frozen scipy.stats law
+
+    Returns
+    -------
+    hashable
+
+    Examples
+    --------
+    >>> from scipy import stats
+    >>> law_key(stats.gamma(2.0))
+    'gamma'
+    """
+    return generator_key(frozen.dist) if of_scipy(frozen) and untouched(frozen) else Same(frozen)
+
+
+def of_scipy(obj: object) -> bool:
+    """Whether the class of an object belongs to ``scipy.stats``.
+
+    Examples
+    --------
+    >>> from scipy import stats
+    >>> of_scipy(stats.gamma), of_scipy(1.0)
+    (True, False)
+    """
+    return type(obj).__module__.startswith("scipy.stats.")
+
+
+def untouched(obj: object) -> bool:
+    """Whether no method of its class has been replaced on an object.
+
+    Examples
+    --------
+    >>> class Law:
+    ...     def mean(self):
+    ...         return 0.0
+    >>> law = Law()
+    >>> before, law.mean = untouched(law), lambda: 1.0
+    >>> before, untouched(law)
+    (True, False)
+    """
+    return not any(callable(getattr(type(obj), key, None)) for key in vars(obj))
+
+
+@lru_cache(maxsize=256)
+def _known(name: str) -> tuple[type, Hashable] | None:
+    """Class and parameters of the generator that ``scipy.stats`` has under this name."""
+    from scipy import stats
+
+    generator = getattr(stats, name, None)
+    if not isinstance(generator, stats.rv_continuous | stats.rv_discrete):
+        return None
+    # as it was made, whatever was assigned to its attributes since
+    kind: Any = type(generator)
+    return kind, _parameters(kind(**vars(generator)["_ctor_param"]))
+
+
+def _parameters(dist: Any) -> Hashable:
+    """Parameters of a generator, as freezing passes them on."""
+    given = dist._updated_ctor_param()
+    return tuple((key, _plain(given[key])) for key in sorted(given) if key not in LABELS)
+
+
+def _plain(value: Any) -> Hashable:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, Real):
+        return "nan" if isnan(value) else float(value)
+    try:
+        return digest(value)
+    except (TypeError, ValueError):  # not an array of numbers
+        return tuple(map(_plain, value)) if isinstance(value, tuple | list) else Same(value)
