@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wienerkernel.tables import open_table, read_numbers, table_writer
+from wienerkernel.tables.csv_file import CsvTable
+from wienerkernel.text import number
 
 pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -48,7 +50,7 @@ def test_columns_come_in_the_order_they_are_asked_for(tmp_path):
     [
         ("x,y\n1,2\n3,abc\n", r"data.csv, row 3, column 'y': 'abc' is not a number$"),
         ("x,y\n1,2\n\n3,\n", r"row 4, column 'y': the cell is empty"),
-        ("x,y\n1,2\nNA,3\n", r"row 3, column 'x': NA is not a number"),
+        ("x,y\n1,2\nNA,3\n", r"row 3, column 'x': 'NA' is not a number; every row needs a number here"),
         ("x,y\n1,nan\n", r"row 2, column 'y': nan is not a finite number"),
         ("x,y\n-inf,1\n", r"row 2, column 'x': -inf is not a finite number"),
         ("x;y\n1;2,5\n", r"row 2, column 'y': '2,5' is not a number; decimals are written with a point"),
@@ -199,3 +201,58 @@ def test_a_table_is_written_whole_or_not_at_all(suffix, tmp_path):
     with pytest.raises(RuntimeError, match="power"):
         fails_halfway()
     assert list(tmp_path.iterdir()) == []
+
+
+NOT_NUMBERS = [
+    "1_000",
+    "1__0",
+    "٣",
+    "１２",
+    "1٫5",
+    "0x10",
+    "1e",
+    ".",
+    "",
+    "--1",
+    "1 000",
+    "1'000",
+    "½",
+    "1e٣",
+    "ınf",
+    "1_0e5",
+]
+
+
+@pytest.mark.parametrize("text", NOT_NUMBERS)
+def test_texts_that_only_python_takes_for_numbers_are_none(text, tmp_path):
+    with pytest.raises(ValueError, match="is not a number"):
+        number(text, special=True)
+    with pytest.raises(ValueError, match=r"data.csv, row 3, column 'x': .*number"):
+        numbers(write(tmp_path, f'x,y\n1,2\n"{text}",3\n'), "x")
+
+
+@given(st.text(st.sampled_from("0123456789+-._eE \tinfaINFATY٣ \xa0\x1c"), max_size=9))
+def test_cells_of_a_table_follow_the_rule_for_all_texts(cell):
+    table = CsvTable("a.csv", io.StringIO(f'x,y\n"{cell}",1\n'))
+    try:
+        expected = number(cell, special=True)
+    except ValueError:
+        expected = np.nan
+    if np.isfinite(expected):
+        assert read_numbers(table, ["x"]).tolist() == [[expected]]
+    else:
+        with pytest.raises(ValueError, match="row 2, column 'x'"):
+            read_numbers(table, ["x"])
+
+
+@given(st.floats(allow_nan=False))
+def test_whatever_python_prints_is_a_number(value):
+    assert np.array(number(repr(value), special=True)).tobytes() == np.array(value).tobytes()
+
+
+def test_infinities_are_numbers_only_where_they_are_wanted():
+    assert number("-Infinity", special=True) == -np.inf
+    assert np.isnan(number("NaN", special=True))
+    for text in ("inf", "nan", "-Infinity"):
+        with pytest.raises(ValueError, match="is not a number"):
+            number(text)

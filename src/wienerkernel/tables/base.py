@@ -54,8 +54,9 @@ class Chunk(ABC):
             numbers[:, k] = self._column(name)
             bad = np.flatnonzero(~np.isfinite(numbers[:, k]))
             if bad.size:
+                cell = str(self.columns[name][int(bad[0])])[:60]
                 raise self._error(
-                    int(bad[0]), name, f"{self.columns[name][int(bad[0])]} is not a finite number"
+                    int(bad[0]), name, f"{cell} is not a finite number; every row needs one here"
                 )
         return numbers
 
