@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .console import Force, Model, input_names, listed, load_model, may_write, notes, progress, say_written
+from .console import (
+    Force,
+    Model,
+    UsageError,
+    input_names,
+    listed,
+    load_model,
+    may_write,
+    notes,
+    numeric,
+    progress,
+    say_written,
+)
 
 if TYPE_CHECKING:
     from .._typing import FloatArray
@@ -42,7 +54,10 @@ def predict(
         ),
     ] = Path("-"),
     interval: Annotated[
-        float, typer.Option(help="Probability of the interval from lower to upper, both tails alike.")
+        float,
+        typer.Option(
+            help="Probability of the interval from lower to upper, both tails alike.", **numeric(float)
+        ),
     ] = 0.95,
     of: Annotated[
         Of,
@@ -67,7 +82,8 @@ def predict(
     std_aleatoric (noise of a new observation). Tables of any length stream through in chunks.
     """
     if not 0 < interval < 1:
-        raise ValueError(f"--interval must lie strictly between 0 and 1, got {interval}")
+        hint = f": did you mean {interval / 100:g}?" if 1 < interval < 100 else ""
+        raise UsageError(f"--interval must lie strictly between 0 and 1, got {interval:g}{hint}")
     to_file = str(output) != "-"
     if to_file:
         may_write(output, force)
