@@ -40,7 +40,7 @@ class UsageError(ValueError):
     """A command is called wrongly: an option has a value that no data and no model could make right."""
 
 
-def numeric(kind: type[int] | type[float], low: float = -math.inf, high: float = math.inf) -> dict[str, Any]:
+def numeric(kind: type[int | float], low: float = -math.inf, high: float = math.inf) -> dict[str, Any]:
     """How the text of an option becomes a finite number: by the rule for all texts, which Python's own is not.
 
     Parameters

@@ -148,6 +148,7 @@ def _read(data: Path, target: str, inputs: str | None) -> tuple[list[str], Float
     """Names of the inputs, X (n, d) and y (n,)."""
     with working(f"reading {data}"):
         from ..tables import open_table, read_numbers
+        from ..validation import largest
 
         with open_table(data) as table:
             names = [name for name in table.names if name != target] if inputs is None else listed(inputs)
@@ -160,7 +161,7 @@ def _read(data: Path, target: str, inputs: str | None) -> tuple[list[str], Float
             if not names:
                 raise ValueError(f"{table.file}: there is no column beside {target!r} to serve as input")
             try:
-                values = read_numbers(table, [*names, target])
+                values = read_numbers(table, [*names, target], largest())
             except ValueError as error:
                 hint = "; --inputs says which columns are inputs" if inputs is None and len(names) > 1 else ""
                 raise ValueError(f"{error}{hint}") from None

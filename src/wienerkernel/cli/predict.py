@@ -90,12 +90,13 @@ def predict(
     fitted = load_model(model)
     with notes(), progress() as bar:
         from ..tables import open_table, table_writer
+        from ..validation import largest
 
         with open_table(data) as table, table_writer(output, overwrite=force) as writer:
             names = _columns(fitted, table, inputs)
             task, rows = bar.add_task("predicting", total=1.0 if table.fraction is not None else None), 0
             for chunk in table.chunks():
-                new = _predictions(fitted, chunk.numbers(names), interval, of.value)
+                new = _predictions(fitted, chunk.numbers(names, largest(fitted.dtype)), interval, of.value)
                 writer.write({**chunk.columns, **_renamed(new, prefix, table)})
                 rows += len(chunk)
                 bar.update(task, completed=table.fraction, description=f"predicted {rows} rows")

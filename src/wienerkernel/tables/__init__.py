@@ -62,13 +62,15 @@ def open_table(path: str | os.PathLike[str]) -> Iterator[Table]:
             yield CsvTable(name, text, os.fstat(file.fileno()).st_size)
 
 
-def read_numbers(table: Table, names: Sequence[str]) -> FloatArray:
+def read_numbers(table: Table, names: Sequence[str], largest: float = np.inf) -> FloatArray:
     r"""All rows of some columns.
 
     Parameters
     ----------
     table : Table
     names : sequence of str
+    largest : float, default=inf
+        Numbers of greater magnitude are refused.
 
     Returns
     -------
@@ -79,7 +81,7 @@ def read_numbers(table: Table, names: Sequence[str]) -> FloatArray:
     >>> read_numbers(CsvTable("a.csv", io.StringIO("x;y\n1;2\n3;4\n")), ["y", "x"]).tolist()
     [[2.0, 1.0], [4.0, 3.0]]
     """
-    parts = [chunk.numbers(names) for chunk in table.chunks()]
+    parts = [chunk.numbers(names, largest) for chunk in table.chunks()]
     if not parts:
         raise ValueError(f"{table.file}: there are no rows below the names of the columns")
     return np.concatenate(parts)

@@ -15,6 +15,8 @@ __all__ = ["CHUNK", "Chunk", "Table", "TableWriter", "different"]
 CHUNK = 2048
 """Rows of a chunk, unless told otherwise."""
 
+NOT_FINITE = "is not a finite number; every row needs one here"
+
 
 class Chunk(ABC):
     """Some rows of a table.
@@ -34,12 +36,14 @@ class Chunk(ABC):
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
 
-    def numbers(self, names: Sequence[str]) -> FloatArray:
+    def numbers(self, names: Sequence[str], largest: float = np.inf) -> FloatArray:
         """Some columns as finite numbers, (n, k).
 
         Parameters
         ----------
         names : sequence of str
+        largest : float, default=inf
+            Numbers of greater magnitude are refused.
 
         Returns
         -------
@@ -52,12 +56,12 @@ class Chunk(ABC):
         numbers = np.empty((len(self), len(names)))
         for k, name in enumerate(names):
             numbers[:, k] = self._column(name)
-            bad = np.flatnonzero(~np.isfinite(numbers[:, k]))
-            if bad.size:
-                cell = str(self.columns[name][int(bad[0])])[:60]
-                raise self._error(
-                    int(bad[0]), name, f"{cell} is not a finite number; every row needs one here"
-                )
+            good = np.isfinite(numbers[:, k]) & (np.abs(numbers[:, k]) <= largest)
+            if not good.all():
+                index = int(np.argmin(good))
+                finite = np.isfinite(numbers[index, k])
+                what = "is too large to be squared; rescale the column" if finite else NOT_FINITE
+                raise self._error(index, name, f"{str(self.columns[name][index])[:60]} {what}")
         return numbers
 
     @abstractmethod
