@@ -391,16 +391,6 @@ def test_a_model_that_is_not_fitted_is_refused(tmp_path):
         save(WienerKernelRegressor(), tmp_path / "model.wk")
 
 
-def test_a_kernel_that_is_nested_too_deeply_is_refused(tmp_path):
-    model = WienerKernelRegressor(RBF(0.7), noise="norm(0, 1)", tuning=None).fit(*data())
-    kernel = RBF(1.0)
-    for _ in range(2000):
-        kernel = kernel + 1.0
-    model.kernel = kernel
-    with pytest.raises(ValueError, match="nested too deeply"):
-        save(model, tmp_path / "model.wk")
-
-
 # ---- hostile files
 
 

@@ -41,6 +41,7 @@ class Power(Kernel):
         if not isinstance(self.kernel, Kernel):
             raise TypeError(f"kernel must be a Kernel; got {self.kernel!r}")
         object.__setattr__(self, "exponent", _checked_exponent(self.exponent))
+        self._nest(self.kernel)
 
     def _prepare(self, X: Array, centre: Array) -> Rows:
         return self.kernel._prepare(X, centre)
