@@ -28,6 +28,7 @@ from .samples import Samples
 from .smoother import Smoother
 from .updates import extended, without
 from .validation import (
+    PRECISIONS,
     centred_targets,
     check_foreign,
     check_foreign_outputs,
@@ -43,8 +44,6 @@ if TYPE_CHECKING:
     from .diagnostics import ScoreReport
 
 __all__ = ["WienerKernelRegressor"]
-
-PRECISIONS = ("float64", "float32")
 
 
 class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]

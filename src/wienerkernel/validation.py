@@ -14,6 +14,8 @@ from . import arrays
 from ._typing import Array, FloatArray
 
 __all__ = [
+    "PRECISIONS",
+    "SMALLEST",
     "centred_targets",
     "check_foreign",
     "check_foreign_outputs",
@@ -24,6 +26,8 @@ __all__ = [
     "largest",
     "regulariser_of",
 ]
+
+PRECISIONS = ("float64", "float32")
 
 SMALLEST = 1e-150
 """Of the numbers whose squares, and the reciprocals of those, are normal numbers in float64."""
