@@ -4,8 +4,11 @@ import io
 import json
 import pickle
 import struct
+import subprocess
+import sys
 import tracemalloc
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -36,7 +39,7 @@ from wienerkernel import (
     two_term,
 )
 from wienerkernel.noise import ScipyNoise
-from wienerkernel.store import FormatError, archive, load, save
+from wienerkernel.store import FormatError, archive, files, load, save
 from wienerkernel.store.files import written_whole
 from wienerkernel.store.smoother import packed, unpacked
 
@@ -326,6 +329,78 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path):
     with pytest.raises(RuntimeError, match="power"):
         fails_halfway()
     assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+WRITE_AND_WAIT = """
+import sys, time
+from wienerkernel.store.files import written_whole
+with written_whole(sys.argv[1]) as file:
+    file.write(b"half of it")
+    file.flush()
+    print("ready", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture
+def writer(tmp_path):
+    """A process in the middle of writing a file, whose path is its last argument."""
+    path = tmp_path / "model.wk"
+    process = subprocess.Popen([sys.executable, "-c", WRITE_AND_WAIT, str(path)], stdout=subprocess.PIPE)
+    assert process.stdout.readline() == b"ready\n"
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next_write(writer, tmp_path):
+    path, other = tmp_path / "model.wk", tmp_path / "other.wk"
+    (left,) = tmp_path.iterdir()
+    with written_whole(path) as file:
+        file.write(b"whole")
+    assert set(tmp_path.iterdir()) == {path, left}, "the other process is still writing"
+    writer.kill()
+    writer.wait()
+    with written_whole(other) as file:
+        file.write(b"whole")
+    assert set(tmp_path.iterdir()) == {path, other, left}, "it was written for another name"
+    mine = tmp_path / ".model.wk.tmp"
+    mine.write_bytes(b"not ours")
+    with written_whole(path) as file:
+        file.write(b"whole again")
+    assert set(tmp_path.iterdir()) == {path, other, mine}
+    assert path.read_bytes() == b"whole again"
+
+
+def test_a_failed_write_removes_what_was_left_as_well(writer, tmp_path):
+    writer.kill()
+    writer.wait()
+    with pytest.raises(RuntimeError, match="power"), written_whole(tmp_path / "model.wk"):
+        raise RuntimeError("power cut")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_where_there_are_no_locks_files_are_written_whole_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "LOCKS", False)
+    (tmp_path / ".model.wk.0123456789ab.tmp").write_bytes(b"left")
+    with written_whole(tmp_path / "model.wk") as file:
+        file.write(b"whole")
+    assert list(tmp_path.iterdir()) == [tmp_path / "model.wk"]
+
+
+def test_many_writers_of_one_file_do_not_disturb_each_other(tmp_path):
+    path = tmp_path / "model.wk"
+    contents = {k: bytes([k]) * 10_000 for k in range(8)}
+
+    def write(k):
+        for _ in range(25):
+            with written_whole(path) as file:
+                file.write(contents[k])
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, contents))
+    assert path.read_bytes() in contents.values()
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -816,15 +891,15 @@ def victims(tmp_path_factory):
         Expansion(OrthogonalBasis("norm(0, 1)", 3), [0.1, 0.5, 0.2]),
     ]
     scales = [None, np.linspace(0.5, 2, 9), np.eye(9) + 0.1]
-    path, files = tmp_path_factory.mktemp("victims") / "model.wk", []
+    path, saved_files = tmp_path_factory.mktemp("victims") / "model.wk", []
     for k, noise in enumerate(noises):
         for ridge in (None, 0.3):
             trend = (None, "constant", "linear")[k % 3]
             model = WienerKernelRegressor(kernels[k % 3], noise=noise, ridge=ridge, trend=trend, tuning=None)
             save(model.fit(X, y, scales[(k + (ridge is None)) % 3]), path)
-            files.append(members_of(path.read_bytes()))
+            saved_files.append(members_of(path.read_bytes()))
     save(WienerKernelRegressor(RBF(0.7), noise=Family("gamma", bounds={"a": (0.5, 9.0)})).fit(X, y), path)
-    return [*files, members_of(path.read_bytes())]
+    return [*saved_files, members_of(path.read_bytes())]
 
 
 @pytest.mark.filterwarnings("ignore")  # of numbers that are absurd, but not absurd enough
@@ -902,18 +977,18 @@ def test_laws_nested_too_deeply_or_of_too_many_parts_are_refused_on_both_sides(s
 
 def test_parts_of_two_models_do_not_make_one(tmp_path):
     X, y = data(9)
-    files = []
+    models = []
     for kernel, outputs in ((RBF(0.7), y), (2.0 * RBF(0.7), y), (RBF(0.7), y + 1)):
         model = WienerKernelRegressor(kernel, noise="norm(0, 0.3)", tuning=None).fit(X, outputs)
         save(model, tmp_path / "model.wk")
-        files.append(members_of((tmp_path / "model.wk").read_bytes()))
+        models.append(members_of((tmp_path / "model.wk").read_bytes()))
     for name, other, match in (
         ("factor.npy", 1, "does not belong to the kernel"),
         ("dual.npy", 2, "do not solve"),
         ("whitened.npy", 2, "do not solve"),
         ("targets.npy", 2, "do not solve"),
     ):
-        refused(archive_of({**files[0], name: files[other][name]}.items()), tmp_path, match)
+        refused(archive_of({**models[0], name: models[other][name]}.items()), tmp_path, match)
 
 
 def test_a_trend_of_very_many_columns_is_refused_before_its_matrix_is_made(tmp_path):
