@@ -77,15 +77,36 @@ def test_inputs_too_close_for_squares_are_named_where_length_scales_are_tuned(fa
     WienerKernelRegressor(tuning=None).fit(X * factor, y)
 
 
-@pytest.mark.parametrize("value", [1e150, 1e100, 1e-100, 1e-200, 5e-324])
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_whatever_can_be_squared_gives_finite_answers(value):
+@pytest.mark.parametrize("factor", [1e150, 1e100, 1e-80, 1e-155, 1e-300])
+def test_outputs_whose_variance_cannot_be_squared_are_named_where_it_is_tuned(factor):
     X, y = data()
-    for inputs, outputs in ((_with(X, (3, 1), value), y), (X, _with(y, 3, value)), (X, y * value)):
-        for options in ({}, {"tuning": None}):
-            model = WienerKernelRegressor(**options).fit(inputs, outputs)
-            assert np.all(np.isfinite(model.predict(inputs)))
-            assert np.all(np.isfinite(model.uncertainty(inputs).total))
+    for options in ({}, {"tuning": "loo"}):
+        with pytest.raises(ValueError, match=r"column 0 of y spans .* squared twice in float64; rescale y"):
+            WienerKernelRegressor(**options).fit(X, y * factor)
+    model = WienerKernelRegressor(tuning=None).fit(X, y * factor)
+    assert np.all(np.isfinite(model.predict(X)))
+
+
+@pytest.mark.parametrize("value", [1e150, 1e100, 1e-200, 5e-324])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_inputs_that_can_be_squared_give_finite_answers(value):
+    X, y = data()
+    inputs = _with(X, (3, 1), value)
+    for options in ({}, {"tuning": None}):
+        model = WienerKernelRegressor(**options).fit(inputs, y)
+        assert np.all(np.isfinite(model.predict(inputs)))
+        assert np.all(np.isfinite(model.uncertainty(inputs).total))
+
+
+@pytest.mark.parametrize("factor", [1e74, 1e40, 1e-40, 1e-74])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_outputs_of_any_other_size_are_tuned_and_scored(factor):
+    X, y = data()
+    model = WienerKernelRegressor().fit(X, y * factor)
+    assert np.all(np.isfinite(model.score_report().log_score))
+    np.testing.assert_allclose(
+        model.predict(X) / factor, WienerKernelRegressor().fit(X, y).predict(X), rtol=1e-3
+    )
 
 
 def test_single_precision_has_its_own_limit():

@@ -166,7 +166,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
             return as_kernel(self.kernel), known_noise(self.noise)
         from .tuning import Data, tune
 
-        check_spans(inputs)
+        check_spans(inputs, outputs)
         ridge = None if self.ridge is None else regulariser_of(self.ridge, scale, 1.0)[1]
         self.tuned_ = tune(
             Data(arrays.as_float64(inputs), outputs.reshape(len(outputs), -1), scale, ridge, self.trend),

@@ -80,25 +80,31 @@ def check_size(name: str, values: Array, dtype: str = "float64") -> None:
     raise ValueError(msg)
 
 
-def check_spans(X: Array) -> None:
-    """Refuse inputs that differ by too little to have a length scale.
+def check_spans(X: Array, y: FloatArray) -> None:
+    """Refuse data whose differences say nothing about a length scale or a variance, once these are squared.
 
     Parameters
     ----------
     X : array of shape (n, d)
+    y : ndarray of shape (n,) or (n, n_y)
 
     Examples
     --------
-    >>> check_spans(np.array([[0.0, 1.0], [1e-200, 1.0]]))
+    >>> check_spans(np.array([[0.0, 1.0], [1e-200, 1.0]]), np.array([0.0, 1.0]))
     Traceback (most recent call last):
     ValueError: column 0 of X spans 1e-200, which is too little to be squared in float64; rescale X
     """
-    plain = arrays.as_numpy(X)
-    spans = plain.max(axis=0) - plain.min(axis=0)
-    small = np.flatnonzero((spans > 0) & (spans < SMALLEST))
-    if small.size:
-        msg = f"column {small[0]} of X spans {spans[small[0]]:g}, which is too little to be squared in float64; rescale X"
-        raise ValueError(msg)
+    # Variances are of the size of y^2, and are squared themselves.
+    for name, values, root in (("X", arrays.as_numpy(X), 1.0), ("y", y.reshape(len(y), -1), 0.5)):
+        spans = values.max(axis=0) - values.min(axis=0)
+        for off, size in ((spans < SMALLEST**root, "little"), (spans > largest() ** root, "much")):
+            if np.any(off & (spans > 0)):
+                column = int(np.argmax(off & (spans > 0)))
+                msg = (
+                    f"column {column} of {name} spans {spans[column]:g}, which is too {size} "
+                    f"to be squared{' twice' * (root < 1)} in float64; rescale {name}"
+                )
+                raise ValueError(msg)
 
 
 def check_noise_scale(noise_scale: ArrayLike | None, n: int) -> FloatArray:

@@ -111,7 +111,9 @@ def fit(
             ).fit(X, y)
         _save(model, names, target, output, force)
         say_written(output)
-        show(f"{len(X)} samples of {target} against {', '.join(names)}")
+        from ..tables import shortened
+
+        show(f"{len(X)} samples of {target} against {shortened(names)}")
         _show_findings(model, X)
 
 
@@ -161,7 +163,7 @@ def _read(data: Path, target: str, inputs: str | None) -> tuple[list[str], Float
             if not names:
                 raise ValueError(f"{table.file}: there is no column beside {target!r} to serve as input")
             try:
-                values = read_numbers(table, [*names, target], largest())
+                values = read_numbers(table, [*names, target], largest() ** 0.5)
             except ValueError as error:
                 hint = "; --inputs says which columns are inputs" if inputs is None and len(names) > 1 else ""
                 raise ValueError(f"{error}{hint}") from None

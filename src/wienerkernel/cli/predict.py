@@ -109,16 +109,18 @@ def predict(
 
 def _columns(model: WienerKernelRegressor, table: Table, inputs: str | None) -> list[str]:
     """The columns of a table that hold the model's inputs."""
+    from ..tables import shortened
+
     names = list(input_names(model)) if inputs is None else listed(inputs)
     if len(names) != model.n_features_in_:
         raise ValueError(
-            f"the model has {model.n_features_in_} inputs ({', '.join(input_names(model))}), got --inputs {inputs}"
+            f"the model has {model.n_features_in_} inputs ({shortened(list(input_names(model)))}), got --inputs {inputs}"
         )
     for name in names:
         if name not in table.names:
             raise ValueError(
                 f"{table.file}: there is no column {name!r}, which the model has as input; the columns are "
-                f"{', '.join(table.names)}; --inputs says which to use"
+                f"{shortened(table.names)}; --inputs says which to use"
             )
     return names
 

@@ -12,16 +12,17 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 
 from .._typing import FloatArray
 from ..store.files import written_whole
-from .base import Chunk, Table, TableWriter
+from .base import Chunk, Table, TableWriter, shortened
 from .csv_file import CsvTable, CsvWriter
 from .parquet_file import ParquetTable, ParquetWriter
 
-__all__ = ["Chunk", "Table", "TableWriter", "open_table", "read_numbers", "table_writer"]
+__all__ = ["Chunk", "Table", "TableWriter", "open_table", "read_numbers", "shortened", "table_writer"]
 
 PARQUET = (".parquet", ".pq")
 
@@ -52,7 +53,10 @@ def open_table(path: str | os.PathLike[str]) -> Iterator[Table]:
     """
     name = os.fspath(path)
     if name == "-":
-        yield CsvTable("standard input", sys.stdin)
+        stream = _open_stream("standard input", sys.stdin)
+        if isinstance(stream, io.TextIOWrapper):  # read it like a file, whatever the locale
+            stream.reconfigure(encoding="utf-8-sig", errors="strict", newline="")
+        yield CsvTable("standard input", stream)
     elif Path(name).suffix.lower() in PARQUET:
         with Path(name).open("rb") as file:
             yield ParquetTable(name, file)
@@ -60,6 +64,12 @@ def open_table(path: str | os.PathLike[str]) -> Iterator[Table]:
         with Path(name).open("rb") as file:
             text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
             yield CsvTable(name, text, os.fstat(file.fileno()).st_size)
+
+
+def _open_stream(name: str, stream: TextIO | None) -> TextIO:
+    if stream is None:
+        raise ValueError(f"{name} is closed")
+    return stream
 
 
 def read_numbers(table: Table, names: Sequence[str], largest: float = np.inf) -> FloatArray:
@@ -112,8 +122,9 @@ def table_writer(path: str | os.PathLike[str], *, overwrite: bool = True) -> Ite
     """
     name = os.fspath(path)
     if name == "-":
-        yield CsvWriter(sys.stdout)
-        sys.stdout.flush()
+        stream = _open_stream("standard output", sys.stdout)
+        yield CsvWriter(stream)
+        stream.flush()
         return
     with written_whole(name, overwrite=overwrite) as file:
         if Path(name).suffix.lower() in PARQUET:

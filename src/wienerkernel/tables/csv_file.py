@@ -19,6 +19,7 @@ from .base import CHUNK, Chunk, Table, TableWriter, different
 __all__ = ["CsvTable", "CsvWriter"]
 
 MISSING = ("na", "n/a", "null", "none")
+CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 GROUPING = re.compile(r"[\s_'’,]")
 
 
@@ -75,6 +76,10 @@ class CsvTable(Table):
         self.names = [cell.strip().removeprefix("\ufeff") for cell in first]
         if not any(self.names):
             raise ValueError(f"{name} is empty; the first row must hold the names of the columns")
+        if odd := next(filter(CONTROL.search, self.names), None):
+            raise ValueError(
+                f"{name} has control characters in the names of its columns, {odd[:60]!r}; is it a CSV file?"
+            )
         if all(map(_is_number, self.names)):
             raise ValueError(
                 f"{name}: the first row must hold the names of the columns, got {', '.join(self.names[:5])}"
@@ -102,7 +107,9 @@ class CsvTable(Table):
 
     def _unreadable(self, error: Exception) -> ValueError:
         if isinstance(error, UnicodeDecodeError):
-            return ValueError(f"{self.file} is not a text in UTF-8; is it a CSV file?")
+            return ValueError(
+                f"{self.file} is not a text in UTF-8; save it in that encoding if it is a CSV file"
+            )
         return ValueError(f"{self.file} is not a CSV file: {error}")
 
     @property
