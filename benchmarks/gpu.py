@@ -10,7 +10,11 @@ from __future__ import annotations
 import argparse
 import gc
 import importlib.util
+import json
+import os
 import statistics
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -24,6 +28,9 @@ INPUTS, LENGTH, AMPLITUDE, NOISE = 8, 2.0, 2.0, 0.5
 SECONDS = {30_000: 0.33, 60_000: 2.1, 100_000: 12.0}
 GIGABYTES = {30_000: 15.0}
 GRADIENT_SECONDS = {30_000: 0.9}
+LIBRARIES = {"torch": "torch", "cupy": "CuPy", "jax": "JAX"}
+MATRICES = {"torch": 1.1, "cupy": 6.0, "jax": 6.0}  # of D x D, alive at a time: torch works in place
+CHUNKS = 5.0  # 10^9 bytes for a chunk of queries and what is made of it
 DEFAULT_MODE_UP_TO = 30_000  # rows; GPyTorch's default mode does not answer the same question
 
 
@@ -114,8 +121,11 @@ def measure(run, tensors, repeats):
             if on_gpu:
                 torch.cuda.synchronize()
             times.append(time.perf_counter() - start)
-    except RuntimeError as error:  # most often, the memory is too small
-        return str(error).split(".")[0]
+    except (
+        RuntimeError,
+        MemoryError,
+    ) as error:  # most often, the memory is too small; CuPy says it by the latter
+        return str(error).split(".")[0] or type(error).__name__
     peak = torch.cuda.max_memory_allocated() / 1e9 if on_gpu else None
     return statistics.median(times[1:]), peak, values(results)
 
@@ -194,31 +204,81 @@ def check(n, options):
 
 
 def other_libraries(n, options):
-    """The same work with arrays of CuPy and JAX, whose arrays are worked on out of place."""
-    print(f"\nfit, mean and all parts at {options.queries} points by array library, D = {n:,}")
-    tensors, flops = data(n, options.queries, options.device), n**3 / 3 + 2 * n**2 * options.queries
-    own = measure(parts, tensors, options.repeats)
-    line("torch", own, flops)
-    plain = tuple(t.cpu().numpy() for t in tensors)
-    del tensors
+    """The same work with arrays of CuPy and JAX, whose arrays are worked on out of place.
+
+    Each in a process of its own: JAX takes three quarters of the memory when it starts, CuPy and torch keep what they
+    have freed, and only the end of a process gives it all back.
+    """
+    print(f"\nfit, mean and all parts at {options.queries} points by array library, D = {n:,}", flush=True)
+    gc.collect()
     torch.cuda.empty_cache()
-    for name, asarray in (("CuPy", cupy_asarray), ("JAX", jax_asarray)):
-        try:
-            given = tuple(map(asarray(), plain))
-        except ImportError as error:
-            print(f"   {name:22s} {error}")
+    first = None
+    for library, name in LIBRARIES.items():
+        needed, free = memory_needed(library, n), memory_free(options.device)
+        if needed > free:
+            print(
+                f"   {name:22s} skipped: it needs about {needed:.0f} GB, {free:.0f} GB are free", flush=True
+            )
             continue
-        # in NumPy, so that whoever works in the background is waited for
-        line(name, measure(lambda *a: values(parts(*a)), given, options.repeats), flops, own)
+        measured = in_a_process(library, n, options)
+        line(name, measured, n**3 / 3 + 2 * n**2 * options.queries, first)
+        first = measured if first is None and not isinstance(measured, str) else first
 
 
-def cupy_asarray():
+def memory_needed(library, n):
+    """Bytes in 10^9 at the peak: the matrices that are alive at a time, and chunks of queries."""
+    return MATRICES[library] * 8 * n**2 / 1e9 + CHUNKS
+
+
+def memory_free(device):
+    """Bytes in 10^9 that are free on a GPU; nobody counts those of the CPU."""
+    return torch.cuda.mem_get_info(device)[0] / 1e9 if device.startswith("cuda") else float("inf")
+
+
+def in_a_process(library, n, options):
+    """What `measure` gives, from a process of its own."""
+    numbers = {
+        "--rows": n,
+        "--queries": options.queries,
+        "--repeats": options.repeats,
+        "--block": options.block,
+    }
+    command = [sys.executable, __file__, "--library", library, "--device", options.device]
+    command += [str(word) for pair in numbers.items() for word in pair]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return f"exit code {done.returncode}: {(done.stderr.strip().splitlines() or [''])[-1]}"
+    measured = json.loads(done.stdout.splitlines()[-1])
+    return measured if isinstance(measured, str) else (*measured[:2], [np.array(measured[2])])
+
+
+def one_library(options):
+    """Measure one library, and print the result as JSON."""
+    if options.library == "torch":
+        given = data(options.rows, options.queries, options.device)
+    else:
+        try:
+            asarray = {"cupy": cupy_asarray, "jax": jax_asarray}[options.library](options.device)
+        except ImportError as error:
+            print(json.dumps(str(error)))
+            return
+        given = tuple(asarray(t.numpy()) for t in data(options.rows, options.queries, "cpu"))
+    # in NumPy, so that whoever works in the background is waited for
+    measured = measure(lambda *a: values(parts(*a)), given, options.repeats)
+    told = measured if isinstance(measured, str) else (*measured[:2], measured[2][0].tolist())
+    print(json.dumps(told))
+
+
+def cupy_asarray(_device):
     import cupy
 
     return cupy.asarray
 
 
-def jax_asarray():
+def jax_asarray(device):
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    if device == "cpu":
+        os.environ.setdefault("JAX_PLATFORMS", "cpu")
     import jax
 
     jax.config.update("jax_enable_x64", True)
@@ -237,8 +297,13 @@ def main():
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--block", type=int, default=arrays.TORCH_BLOCK, help="rows of a block")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--library", choices=LIBRARIES, help="measure this one alone, and print JSON")
+    parser.add_argument("--rows", type=int, default=10_000, help="rows for --library")
     options = parser.parse_args()
     arrays.TORCH_BLOCK = options.block
+    if options.library:
+        one_library(options)
+        return
     name = torch.cuda.get_device_name(options.device) if options.device.startswith("cuda") else "CPU"
     print(f"{name}, torch {torch.__version__}, float64, d = {INPUTS}, blocks of {options.block} rows")
     check(options.check, options)

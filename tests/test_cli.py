@@ -38,9 +38,9 @@ def run(monkeypatch, capsys):
 def fails(run):
     """Run a command that must fail with one line, and give that line."""
 
-    def call(*arguments):
+    def call(*arguments, expected=1):
         code, out, err = run(*arguments)
-        assert code == 1
+        assert code == expected
         assert out == ""
         lines = err.splitlines()
         assert len(lines) == 1, err
@@ -187,24 +187,38 @@ def test_every_kind_of_noise_can_be_fitted(noise, data, run, tmp_path):
     [
         (["--target", "z", "--inputs", "a"], "there is no column 'z'; the columns are a, b, y, note"),
         (["--target", "y", "--inputs", "a,c"], "there is no column 'c'; the columns are a, b, y, note"),
-        (["--target", "y", "--inputs", "a,y"], "the target 'y' is among the inputs"),
-        (["--target", "y", "--inputs", "a,a"], "names a column twice"),
         (["--target", "y"], "row 2, column 'note': 'run 0' is not a number; --inputs says which columns are inputs"),
-        (["--target", "y", "--noise", "gama"], "unknown law 'gama'; did you mean gamma"),
-        (["--target", "y", "--noise", "gamma(0.25"], "noise 'gamma(0.25'"),
-        (["--target", "y", "--noise", "poisson"], "continuous family"),
-        (["--target", "y", "--inputs", "a", "--noise", "cauchy(0, 1)"], "finite variance"),
-        (["--target", "y", "--inputs", "a", "--noise", "gamma", "--tuning", "none"], "leaves parameters open"),
-        (["--target", "y", "--kernel", "gauss"], "unknown kernel 'gauss'; known are"),
-        (["--target", "y", "--kernel", "rbf("], "column 5"),
         (["--target", "y", "--inputs", "a", "--kernel", "rbf([1, 2])", "--tuning", "none"], "length_scale has 2 entries"),
-        (["--target", "y", "--inputs", "a", "--ridge", "0"], "ridge must be a positive number"),
         (["--target", "y", "--inputs", "a", "-o", "/no/folder/m.wk"], "there is no folder /no/folder"),
     ],
 )  # fmt: skip
-def test_mistakes_in_fit_are_one_line(options, message, data, fails, tmp_path):
+def test_mistakes_of_data_and_model_in_fit_are_one_line(options, message, data, fails, tmp_path):
     out = [] if "-o" in options else ["-o", tmp_path / "m.wk"]
     assert message in fails("fit", data, *options, *out)
+    assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--inputs", "a,y"], "the target 'y' is among the inputs"),
+        (["--inputs", "a,a"], "names a column twice"),
+        (["--noise", "gama"], "unknown law 'gama'; did you mean gamma"),
+        (["--noise", "gamma(0.25"], "noise 'gamma(0.25'"),
+        (["--noise", "poisson"], "continuous family"),
+        (["--noise", "cauchy(0, 1)"], "finite variance"),
+        (["--noise", "gamma", "--tuning", "none"], "leaves parameters open"),
+        (["--kernel", "gauss"], "unknown kernel 'gauss'; known are"),
+        (["--kernel", "rbf("], "column 5"),
+        (["--ridge", "0"], "ridge must be a positive number"),
+        (["--ridge", "-1e3"], "ridge must be a positive number"),
+    ],
+)
+def test_options_of_fit_that_no_data_could_make_right_are_wrong_usage(
+    options, message, data, fails, tmp_path
+):
+    command = ["fit", data, "--target", "y", *options, "-o", tmp_path / "m.wk"]
+    assert message in fails(*command, expected=2)
     assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
 
 
@@ -217,6 +231,9 @@ def test_mistakes_in_fit_are_one_line(options, message, data, fails, tmp_path):
         ("x,y\n1,2\n2,abc\n", "d.csv, row 3, column 'y': 'abc' is not a number"),
         ("x,y\n1,2\n2,\n", "row 3, column 'y': the cell is empty"),
         ("x,y\n1,2\nnan,2\n", "row 3, column 'x': nan is not a finite number"),
+        ("x,y\n1,2\n1e308,2\n", "row 3, column 'x': 1e308 is too large to be squared; rescale the column"),
+        ("x,y\n1,2\n2,-1e200\n", "row 3, column 'y': -1e200 is too large to be squared; rescale the column"),
+        ("x,y\n1,2\n2,1e999\n", "row 3, column 'y': 1e999 is not a finite number"),
         ("y\n1\n2\n", "no column beside 'y'"),
         ("1,2\n3,4\n", "first row must hold the names"),
     ],
@@ -349,8 +366,8 @@ def test_several_outputs_have_their_numbers_in_the_names(run, tmp_path, new):
         ("z\n1\n", [], "there is no column 'x', which the model has as input; the columns are z"),
         ("x\n1\noops\n", [], "n.csv, row 3, column 'x': 'oops' is not a number"),
         ("x\n", [], "there are no rows"),
+        ("x\n1\n-1e200\n", [], "n.csv, row 3, column 'x': -1e200 is too large to be squared"),
         ("x,mean\n1,2\n", [], "has a column 'mean' already: --prefix"),
-        ("x\n1\n", ["--interval", "1"], "--interval must lie strictly between 0 and 1"),
         ("x,y\n1,2\n", ["--inputs", "x,y"], "the model has 1 inputs (x)"),
     ],
 )
@@ -358,6 +375,21 @@ def test_mistakes_in_predict_are_one_line(content, options, message, model, fail
     (tmp_path / "n.csv").write_text(content)
     assert message in fails("predict", model, tmp_path / "n.csv", "-o", tmp_path / "p.csv", *options)
     assert [path.name for path in tmp_path.iterdir()] == ["n.csv"]
+
+
+@pytest.mark.parametrize(
+    ("interval", "message"),
+    [
+        ("95", "--interval must lie strictly between 0 and 1, got 95: did you mean 0.95?"),
+        ("99.9", "did you mean 0.999?"),
+        ("1", "--interval must lie strictly between 0 and 1, got 1"),
+        ("0", "got 0"),
+        ("-0.5", "got -0.5"),
+        ("1e3", "got 1000"),
+    ],
+)
+def test_an_interval_that_is_no_probability_is_wrong_usage(interval, message, model, new, fails):
+    assert fails("predict", model, new, "--interval", interval, expected=2).endswith(message)
 
 
 def test_something_that_is_no_model_is_refused(new, fails):
@@ -403,13 +435,15 @@ def test_plan_spreads_its_candidates_over_several_inputs(run, tmp_path):
     [
         (["--at", "z=1", "--std", "1"], "--at needs a number for every input of the model, x=...; got 'z=1'"),
         (["--at", "x=one", "--std", "1"], "'one' is not a number"),
+        (["--at", "x=1_0", "--std", "1"], "'1_0' is not a number"),
+        (["--at", "x=inf", "--std", "1"], "'inf' is not a number"),
         (["--at", "", "--std", "1"], "missing x"),
         (["--at", "x=1"], "--at and --std belong together"),
         (["--at", "x=1", "--std", "0"], "std must be positive"),
     ],
 )
 def test_mistakes_in_plan_are_one_line(options, message, model, fails):
-    assert message in fails("plan", model, *options)
+    assert message in fails("plan", model, *options, expected=2)
 
 
 # ---- the rest
@@ -471,6 +505,46 @@ def test_wrong_usage_has_exit_code_2(run, data):
         code, _, said = run(*arguments)
         assert code == 2
         assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("text", ["1_000", "٣", "nan", "inf", "1e999", "0x1", "one", ""])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["fit", "data.csv", "--target", "y", "--ridge"],
+        ["fit", "data.csv", "--target", "y", "--restarts"],
+        ["fit", "data.csv", "--target", "y", "--seed"],
+        ["predict", "model.wk", "new.csv", "--interval"],
+        ["plan", "model.wk", "--samples"],
+        ["plan", "model.wk", "--at", "1", "--std"],
+        ["explore", "--port"],
+        ["demo", "--seed"],
+        ["paper", "--seed"],
+        ["safe-optimization", "--runs"],
+        ["safe-optimization", "--steps"],
+    ],
+    ids=lambda command: f"{command[0]} {command[-1]}",
+)
+def test_numbers_in_options_follow_the_rule_for_all_texts(command, text, run, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)  # were the text accepted, some of these would write files
+    code, shown, said = run(*command, text)
+    assert (code, shown) == (2, "")
+    assert command[-1] in said
+    assert "number" in said or "integer" in said
+
+
+def test_integers_in_options_have_bounds(run, model):
+    for arguments in (
+        ["plan", model, "--samples", "0"],
+        ["plan", model, "--samples", "101"],
+        ["plan", model, "--samples", "1.5"],
+        ["explore", "--port", "65536"],
+        ["safe-optimization", "--runs", "0"],
+        ["demo", "--seed", "-1"],
+    ):
+        code, _, said = run(*arguments)
+        assert code == 2
+        assert "is not an integer" in said
 
 
 def test_the_version_is_told(run):

@@ -288,7 +288,7 @@ def test_numbers_are_in_the_page_without_scripts(told, tmp_path):
 def test_a_failed_report_leaves_no_file_behind(tmp_path):
     folder = tmp_path / "report.html"
     folder.mkdir()
-    with pytest.raises(OSError, match=r"report\.html"):
+    with pytest.raises(ValueError, match=r"report\.html: it exists and is not a regular file"):
         write_report(_model(n=3, noise="norm(0, 1)"), folder)
     assert [item.name for item in tmp_path.iterdir()] == ["report.html"]
 

@@ -1,6 +1,9 @@
 """Tables: what is read is what was written, and a mistake in a file is named with its place."""
 
 import io
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -8,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wienerkernel.tables import open_table, read_numbers, table_writer
+from wienerkernel.tables.csv_file import CsvTable
+from wienerkernel.text import number
 
 pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -48,7 +53,7 @@ def test_columns_come_in_the_order_they_are_asked_for(tmp_path):
     [
         ("x,y\n1,2\n3,abc\n", r"data.csv, row 3, column 'y': 'abc' is not a number$"),
         ("x,y\n1,2\n\n3,\n", r"row 4, column 'y': the cell is empty"),
-        ("x,y\n1,2\nNA,3\n", r"row 3, column 'x': NA is not a number"),
+        ("x,y\n1,2\nNA,3\n", r"row 3, column 'x': 'NA' is not a number; every row needs a number here"),
         ("x,y\n1,nan\n", r"row 2, column 'y': nan is not a finite number"),
         ("x,y\n-inf,1\n", r"row 2, column 'x': -inf is not a finite number"),
         ("x;y\n1;2,5\n", r"row 2, column 'y': '2,5' is not a number; decimals are written with a point"),
@@ -61,6 +66,12 @@ def test_columns_come_in_the_order_they_are_asked_for(tmp_path):
         ("x,x\n1,2\n", r"two columns have the name 'x'"),
         ("x,z\n1,2\n", r"there is no column 'y'; the columns are x, z"),
         (b"x,y\n1,\xff\xfe\n", r"not a text in UTF-8"),
+        ("x,y\n1,2\n".encode("utf-16"), r"not a text in UTF-8; save it in that encoding"),
+        ("größe,y\n1,2\n".encode("latin-1"), r"not a text in UTF-8; save it in that encoding"),
+        ("x,y\n1,2\n".encode("utf-16-le"), r"control characters in the names of its columns, 'x\\x00'"),
+        ("x\x1b[31m,y\n1,2\n", r"control characters in the names of its columns"),
+        (b"PK\x03\x04,y\n1,2\n", r"control characters in the names of its columns"),
+        ("x,y\n\0,2\n", r"row 2, column 'x': '\\x00' is not a number"),
         (b"\x89PNG\r\n\x1a\n\xff", r"not a text in UTF-8"),
         ("x,y\n1," + "9" * 200_000, r"not a CSV file: field larger"),
     ],
@@ -68,6 +79,23 @@ def test_columns_come_in_the_order_they_are_asked_for(tmp_path):
 def test_mistakes_are_named_with_file_row_and_column(text, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         numbers(write(tmp_path, text), "x", "y")
+
+
+def test_a_hundred_thousand_columns_are_read_and_not_listed(tmp_path):
+    names = [f"c{k}" for k in range(100_000)]
+    path = write(tmp_path, f"{','.join(names)}\n{','.join(['1'] * 100_000)}\n")
+    assert numbers(path, "c3", "c99999").tolist() == [[1.0, 1.0]]
+    with pytest.raises(
+        ValueError, match=r"no column 'y'; the columns are c0, .* \(100000 in all\)$"
+    ) as caught:
+        numbers(path, "y")
+    assert len(str(caught.value)) < 500
+
+
+def test_names_of_columns_may_have_line_breaks_and_any_letters(tmp_path):
+    assert numbers(write(tmp_path, '"x\n(m)",😀,[/b]\n1,2,3\n'), "x\n(m)", "😀", "[/b]").tolist() == [
+        [1, 2, 3]
+    ]
 
 
 def test_row_numbers_are_right_beyond_the_first_chunk(tmp_path):
@@ -94,6 +122,43 @@ def test_standard_input_and_output_are_tables_of_csv(monkeypatch, capsys):
         for chunk in table.chunks():
             writer.write({**chunk.columns, "double": 2 * chunk.numbers(["x"])[:, 0]})
     assert capsys.readouterr().out == "x,note,double\n1,a,2.0\n2,b,4.0\n"
+
+
+READ_STANDARD_INPUT = """
+from wienerkernel.tables import open_table, read_numbers
+try:
+    with open_table("-") as table:
+        print(ascii(table.names), read_numbers(table, ["y"]).tolist())
+except ValueError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("content", "shown"),
+    [
+        (b"x,y\n1,2\n", "['x', 'y'] [[2.0]]"),
+        (b"\xef\xbb\xbfx,y\r\n1,2\r\n3,4\r\n", "['x', 'y'] [[2.0], [4.0]]"),
+        (b"x,y\r1,2\r", "['x', 'y'] [[2.0]]"),
+        ("größe,y\n1,2\n".encode(), r"['gr\xf6\xdfe', 'y'] [[2.0]]"),
+        ("größe,y\n1,2\n".encode("latin-1"), "standard input is not a text in UTF-8"),
+        (b"", "standard input is empty"),
+        (None, "standard input is closed"),
+    ],
+)
+def test_standard_input_is_read_like_a_file_whatever_the_locale(content, shown):
+    command = [sys.executable, "-c", READ_STANDARD_INPUT]
+    if content is None:
+        command = ["sh", "-c", 'exec "$@" <&-', "sh", *command]
+    locale = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    result = subprocess.run(command, input=content, capture_output=True, env=locale, check=False)
+    assert result.stdout.decode().startswith(shown), result.stderr
+
+
+def test_a_closed_standard_output_is_said(monkeypatch):
+    monkeypatch.setattr("sys.stdout", None)
+    with pytest.raises(ValueError, match="standard output is closed"), table_writer("-"):
+        pass
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
@@ -199,3 +264,58 @@ def test_a_table_is_written_whole_or_not_at_all(suffix, tmp_path):
     with pytest.raises(RuntimeError, match="power"):
         fails_halfway()
     assert list(tmp_path.iterdir()) == []
+
+
+NOT_NUMBERS = [
+    "1_000",
+    "1__0",
+    "٣",
+    "１２",
+    "1٫5",
+    "0x10",
+    "1e",
+    ".",
+    "",
+    "--1",
+    "1 000",
+    "1'000",
+    "½",
+    "1e٣",
+    "ınf",
+    "1_0e5",
+]
+
+
+@pytest.mark.parametrize("text", NOT_NUMBERS)
+def test_texts_that_only_python_takes_for_numbers_are_none(text, tmp_path):
+    with pytest.raises(ValueError, match="is not a number"):
+        number(text, special=True)
+    with pytest.raises(ValueError, match=r"data.csv, row 3, column 'x': .*number"):
+        numbers(write(tmp_path, f'x,y\n1,2\n"{text}",3\n'), "x")
+
+
+@given(st.text(st.sampled_from("0123456789+-._eE \tinfaINFATY٣ \xa0\x1c"), max_size=9))
+def test_cells_of_a_table_follow_the_rule_for_all_texts(cell):
+    table = CsvTable("a.csv", io.StringIO(f'x,y\n"{cell}",1\n'))
+    try:
+        expected = number(cell, special=True)
+    except ValueError:
+        expected = np.nan
+    if np.isfinite(expected):
+        assert read_numbers(table, ["x"]).tolist() == [[expected]]
+    else:
+        with pytest.raises(ValueError, match="row 2, column 'x'"):
+            read_numbers(table, ["x"])
+
+
+@given(st.floats(allow_nan=False))
+def test_whatever_python_prints_is_a_number(value):
+    assert np.array(number(repr(value), special=True)).tobytes() == np.array(value).tobytes()
+
+
+def test_infinities_are_numbers_only_where_they_are_wanted():
+    assert number("-Infinity", special=True) == -np.inf
+    assert np.isnan(number("NaN", special=True))
+    for text in ("inf", "nan", "-Infinity"):
+        with pytest.raises(ValueError, match="is not a number"):
+            number(text)

@@ -14,7 +14,7 @@ def test_what_python_prints_is_read_back(value):
     assert number(repr(value)) == value
 
 
-@pytest.mark.parametrize("text", ["1", "+1", "-1.", ".5", "1e3", "-2.5E-3", "007", "1.e+05"])
+@pytest.mark.parametrize("text", ["1", "+1", "-1.", ".5", "1e3", "-2.5E-3", "007", "1.e+05", " 1\t"])
 def test_decimal_and_scientific_notation_are_numbers(text):
     assert number(text) == float(text)
 
@@ -27,9 +27,7 @@ def test_decimal_and_scientific_notation_are_numbers(text):
         "\u0661\u0662",
         "\uff11",
         "1\u0660",
-        " 1",
-        "1 ",
-        "1\n",
+        "1 000",
         "1,5",
         "0x10",
         "1e",

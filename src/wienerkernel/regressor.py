@@ -28,11 +28,15 @@ from .samples import Samples
 from .smoother import Smoother
 from .updates import extended, without
 from .validation import (
+    PRECISIONS,
     centred_targets,
     check_foreign,
     check_foreign_outputs,
     check_noise_scale,
+    check_size,
+    check_spans,
     is_plain,
+    largest,
     regulariser_of,
 )
 
@@ -40,8 +44,6 @@ if TYPE_CHECKING:
     from .diagnostics import ScoreReport
 
 __all__ = ["WienerKernelRegressor"]
-
-PRECISIONS = ("float64", "float32")
 
 
 class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -165,6 +167,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
             return as_kernel(self.kernel), known_noise(self.noise)
         from .tuning import Data, tune
 
+        check_spans(inputs, outputs)
         ridge = None if self.ridge is None else regulariser_of(self.ridge, scale, 1.0)[1]
         self.tuned_ = tune(
             Data(arrays.as_float64(inputs), outputs.reshape(len(outputs), -1), scale, ridge, self.trend),
@@ -263,13 +266,18 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
             msg = f"dtype must be one of {', '.join(map(repr, PRECISIONS))}, got {self.dtype!r}"
             raise ValueError(msg)
         if arrays.is_foreign(X):
-            return check_foreign(self, X, reset), check_foreign_outputs(X, y)
+            inputs, outputs = check_foreign(self, X, reset), check_foreign_outputs(X, y)
+            check_size("y", outputs)
+            return inputs, outputs
         if not reset and is_plain(self, X) and _is_plain_vector(y, len(X)):
             return X, y
         inputs, outputs = validate_data(
             self, X, y, dtype=self.dtype, multi_output=True, y_numeric=True, reset=reset
         )
-        return inputs, np.asarray(outputs, dtype=np.float64)
+        outputs = np.asarray(outputs, dtype=np.float64)
+        check_size("X", inputs, self.dtype)
+        check_size("y", outputs)
+        return inputs, outputs
 
     def _query(self, X: Any) -> Array:
         if "posterior_" not in self.__dict__:  # the check itself takes as long as a prediction
@@ -278,7 +286,9 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
             return np.asarray(X)
         if arrays.is_foreign(X):
             return check_foreign(self, X, reset=False)
-        return np.asarray(validate_data(self, X, dtype=self.dtype, reset=False))
+        query = np.asarray(validate_data(self, X, dtype=self.dtype, reset=False))
+        check_size("X", query, self.dtype)
+        return query
 
     def predict(
         self,
@@ -761,4 +771,5 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
 
 def _is_plain_vector(y: Any, n: int) -> bool:
     """Whether scikit-learn's checks of the outputs would find nothing."""
-    return bool(type(y) is np.ndarray and y.dtype == np.float64 and y.shape == (n,) and np.isfinite(y).all())
+    plain = type(y) is np.ndarray and y.dtype == np.float64 and y.shape == (n,)
+    return bool(plain and (np.abs(y) <= largest()).all())

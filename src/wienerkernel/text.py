@@ -1,4 +1,4 @@
-"""Numbers in texts."""
+"""Numbers in texts: those that people write, by one rule, and those that people read."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ SPECIAL = re.compile(r"[+-]?(inf|infinity|nan)", re.ASCII | re.IGNORECASE)
 
 
 def number(text: str, *, special: bool = False) -> float:
-    """A number from its decimal or scientific notation, and from nothing else that Python would take for one.
+    """The number that a text is, by one strict rule: ASCII digits, a point, an exponent; blanks around it.
+
+    Python's own rule takes ``1_000`` and the digits of other scripts as well, which in data are mistakes.
 
     Parameters
     ----------
     text : str
-    special : bool, default False
-        Whether infinity and NaN are numbers, too.
+    special : bool, default=False
+        Whether infinities and NaN are numbers, too.
 
     Returns
     -------
@@ -26,16 +28,20 @@ def number(text: str, *, special: bool = False) -> float:
     Raises
     ------
     ValueError
-        For any other text: digits in groups or of other scripts, surrounding blanks.
+        For any other text.
 
     Examples
     --------
-    >>> number("-2.5e-3"), number("inf", special=True)
-    (-0.0025, inf)
+    >>> number(" -1.5e3 "), number("inf", special=True)
+    (-1500.0, inf)
+    >>> number("1_000")
+    Traceback (most recent call last):
+    ValueError: '1_000' is not a number
     """
-    if NUMBER.fullmatch(text) or (special and SPECIAL.fullmatch(text)):
-        return float(text)
-    raise ValueError(f"{text!r} is not a number")
+    plain = text.strip()
+    if NUMBER.fullmatch(plain) or (special and SPECIAL.fullmatch(plain)):
+        return float(plain)
+    raise ValueError(f"{text[:60]!r} is not a number")
 
 
 def rounded(text: str) -> str:

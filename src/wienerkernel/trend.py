@@ -8,7 +8,9 @@ from functools import cached_property
 from . import arrays
 from ._typing import Array
 
-__all__ = ["Trend"]
+__all__ = ["TRENDS", "Trend"]
+
+TRENDS = (None, "constant", "linear")
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Trend:
     places: Array
 
     def __post_init__(self) -> None:
-        if self.kind not in (None, "constant", "linear"):
+        if self.kind not in TRENDS:
             msg = f"trend must be None, 'constant' or 'linear', got {self.kind!r}"
             raise ValueError(msg)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from numbers import Real
 from typing import Any
 
@@ -14,13 +15,97 @@ from ._typing import Array, FloatArray
 from .linalg import NotPositiveDefiniteError, cholesky, matmul
 
 __all__ = [
+    "PRECISIONS",
+    "SMALLEST",
     "centred_targets",
     "check_foreign",
     "check_foreign_outputs",
     "check_noise_scale",
+    "check_size",
+    "check_spans",
     "is_plain",
+    "largest",
     "regulariser_of",
 ]
+
+PRECISIONS = ("float64", "float32")
+
+SMALLEST = 1e-150
+"""Of the numbers whose squares, and the reciprocals of those, are normal numbers in float64."""
+
+
+@cache  # asked for with every prediction
+def largest(dtype: str = "float64") -> float:
+    """Magnitude up to which numbers can be squared and the squares summed.
+
+    Parameters
+    ----------
+    dtype : {"float64", "float32"}, default="float64"
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> f"{largest():.2e}"
+    '1.34e+150'
+    """
+    return float(1e-4 * np.sqrt(np.finfo(dtype).max))
+
+
+def check_size(name: str, values: Array, dtype: str = "float64") -> None:
+    """Refuse numbers that are too large to be squared.
+
+    Parameters
+    ----------
+    name : str
+        For the message.
+    values : array of shape (n,) or (n, d)
+        Finite.
+    dtype : {"float64", "float32"}, default="float64"
+
+    Examples
+    --------
+    >>> check_size("y", np.array([0.0, 1e200]))
+    Traceback (most recent call last):
+    ValueError: y has the value 1e+200 in row 1: that is too large to be squared in float64; rescale y
+    """
+    xp = arrays.namespace(values)
+    if values.shape[0] == 0 or bool(xp.all(xp.abs(values) <= largest(dtype))):
+        return
+    plain = arrays.as_numpy(values)
+    at = np.unravel_index(np.argmax(np.abs(plain)), plain.shape)
+    where = ", ".join(f"{axis} {k}" for axis, k in zip(("row", "column"), at, strict=False))
+    msg = f"{name} has the value {plain[at]:g} in {where}: that is too large to be squared in {dtype}; rescale {name}"
+    raise ValueError(msg)
+
+
+def check_spans(X: Array, y: FloatArray) -> None:
+    """Refuse data whose differences say nothing about a length scale or a variance, once these are squared.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    y : ndarray of shape (n,) or (n, n_y)
+
+    Examples
+    --------
+    >>> check_spans(np.array([[0.0, 1.0], [1e-200, 1.0]]), np.array([0.0, 1.0]))
+    Traceback (most recent call last):
+    ValueError: column 0 of X spans 1e-200, which is too little to be squared in float64; rescale X
+    """
+    # Variances are of the size of y^2, and are squared themselves.
+    for name, values, root in (("X", arrays.as_numpy(X), 1.0), ("y", y.reshape(len(y), -1), 0.5)):
+        spans = values.max(axis=0) - values.min(axis=0)
+        for off, size in ((spans < SMALLEST**root, "little"), (spans > largest() ** root, "much")):
+            if np.any(off & (spans > 0)):
+                column = int(np.argmax(off & (spans > 0)))
+                msg = (
+                    f"column {column} of {name} spans {spans[column]:g}, which is too {size} "
+                    f"to be squared{' twice' * (root < 1)} in float64; rescale {name}"
+                )
+                raise ValueError(msg)
 
 
 def check_noise_scale(noise_scale: ArrayLike | None, n: int, invertible: bool = False) -> FloatArray:
@@ -53,20 +138,22 @@ def check_noise_scale(noise_scale: ArrayLike | None, n: int, invertible: bool = 
     if scale.ndim == 1 and np.any(scale <= 0):
         msg = f"noise_scale must be positive, got {scale.min()} at row {int(scale.argmin())}"
         raise ValueError(msg)
+    check_size("noise_scale", scale)
+    sizes = np.abs(scale) if scale.ndim == 1 else np.max(np.abs(scale), axis=1)
+    if np.any(sizes < SMALLEST):
+        row = int(sizes.argmin())
+        msg = f"noise_scale has nothing above {sizes[row]:g} in row {row}: every sample must have noise"
+        raise ValueError(msg)
     if scale.ndim == 2:
         _check_mixing(scale, invertible)
     return scale
 
 
 def _check_mixing(scale: FloatArray, invertible: bool) -> None:
-    """Refuse a matrix L with a row of zeros or, if need be, with a singular L L'."""
-    norms = np.linalg.norm(scale, axis=1, keepdims=True)
-    if np.any(norms == 0):
-        msg = f"row {int(norms.argmin())} of noise_scale is zero: every sample must have noise"
-        raise ValueError(msg)
+    """Refuse a matrix L with a singular L L', if need be."""
     if not invertible:
         return
-    unit = scale / norms
+    unit = scale / np.linalg.norm(scale, axis=1, keepdims=True)
     try:
         pivots = np.diagonal(cholesky(matmul(unit, unit, transpose_b=True)))
         singular = bool(np.min(pivots) ** 2 <= len(scale) * np.finfo(np.float64).eps)
@@ -102,12 +189,22 @@ def regulariser_of(ridge: Any, scale: FloatArray, variance: float) -> tuple[Floa
     [0.5, 2.0]
     """
     if ridge is None:
-        return (scale**2 if scale.ndim == 1 else scale @ scale.T) * variance, variance
-    if not isinstance(ridge, Real) or not 0 < float(ridge) < np.inf:
+        regulariser = (scale**2 if scale.ndim == 1 else scale @ scale.T) * variance
+    elif isinstance(ridge, Real) and 0 < float(ridge) < np.inf:
+        diagonal = np.full(len(scale), float(ridge))
+        regulariser = diagonal if scale.ndim == 1 else np.diag(diagonal)
+    else:
         msg = f"ridge must be a positive number, or None for the noise variance, got {ridge!r}"
         raise ValueError(msg)
-    diagonal = np.full(len(scale), float(ridge))
-    return diagonal if scale.ndim == 1 else np.diag(diagonal), float(ridge)
+    entries = regulariser if regulariser.ndim == 1 else np.diagonal(regulariser)
+    off = np.flatnonzero(~((entries >= SMALLEST**2) & (entries <= SMALLEST**-2)))
+    if off.size:
+        msg = (
+            f"the regulariser (noise variance or ridge) is {entries[off[0]]:g} in row {off[0]}, "
+            "which float64 cannot be divided by: rescale y"
+        )
+        raise ValueError(msg)
+    return regulariser, variance if ridge is None else float(ridge)
 
 
 def centred_targets(outputs: FloatArray, scale: FloatArray, noise_mean: float) -> FloatArray:
@@ -144,8 +241,8 @@ def is_plain(estimator: Any, X: Any) -> bool:
     Returns
     -------
     bool
-        True for a NumPy array of that precision with rows, the right number of columns and finite entries, where
-        columns have no names.
+        True for a NumPy array of that precision with rows, the right number of columns and entries that can be
+        squared, where columns have no names.
 
     Examples
     --------
@@ -161,7 +258,7 @@ def is_plain(estimator: Any, X: Any) -> bool:
         and X.shape[0] > 0
         and X.dtype == estimator.dtype
         and "feature_names_in_" not in estimator.__dict__
-        and np.isfinite(X).all()
+        and (np.abs(X) <= largest(estimator.dtype)).all()
     )
 
 
@@ -199,7 +296,9 @@ def check_foreign(estimator: Any, X: Array, reset: bool) -> Array:
     if not bool(xp.all(xp.isfinite(X))):
         msg = "X contains NaN or infinity"
         raise ValueError(msg)
-    return arrays.in_precision(X, estimator.dtype)
+    inputs = arrays.in_precision(X, estimator.dtype)
+    check_size("X", inputs, estimator.dtype)
+    return inputs
 
 
 def check_foreign_outputs(X: Array, y: Any) -> FloatArray:

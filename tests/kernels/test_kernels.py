@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from sklearn.gaussian_process import kernels as sk
 
 from wienerkernel.kernels import (
     RBF,
@@ -23,7 +24,10 @@ from wienerkernel.kernels import (
     as_kernel,
     gram,
 )
+from wienerkernel.kernels.base import DEEPEST
+from wienerkernel.kernels.parse import parse_kernel
 from wienerkernel.kernels.tiles import TILE
+from wienerkernel.store.kernels import kernel_from, kernel_node
 
 NAMESPACE = {
     k.__name__: k for k in (RBF, Constant, Linear, Matern, Periodic, Power, Product, RationalQuadratic, Sum)
@@ -297,6 +301,54 @@ def test_names_of_compositions_say_where_the_hyperparameter_is():
     )
 
 
+@pytest.mark.parametrize("join", [Sum, Product, lambda k, _: Power(k, 1)], ids=["sum", "product", "power"])
+def test_kernels_nested_too_deeply_are_refused_when_they_are_composed(join):
+    kernel = RBF()
+    for _ in range(DEEPEST - 1):
+        kernel = join(kernel, RBF())
+    X = np.linspace(0, 1, 3)[:, None]
+    for use in (
+        lambda: kernel(X),
+        lambda: kernel.diag(X),
+        lambda: kernel.pullback(X, np.eye(3)),
+        lambda: kernel.input_pullback(X, X, np.eye(3)),
+        lambda: kernel.diag_gradient(X),
+        lambda: kernel.with_theta(kernel.theta) == kernel,
+        lambda: (kernel.names, kernel.bounds, repr(kernel), hash(kernel)),
+        lambda: pickle.loads(pickle.dumps(kernel)),
+        lambda: copy.deepcopy(kernel),
+        lambda: kernel_from(kernel_node(kernel)),
+    ):
+        use()
+    with pytest.raises(ValueError, match=f"more than {DEEPEST} deep"):
+        join(kernel, RBF())
+    assert join(RBF(), RBF())._depth == 2
+
+
+def test_twenty_thousand_terms_are_refused_in_one_line():
+    with pytest.raises(ValueError, match="nested more than"):
+        sum([RBF()] * 20_000)
+    with pytest.raises(ValueError, match="nested more than"):
+        parse_kernel(" * ".join(["rbf"] * 20_000))
+    theirs = sk.RBF()
+    for _ in range(20_000):
+        theirs = sk.Sum(theirs, sk.RBF())
+    with pytest.raises(ValueError, match="nested more than"):
+        as_kernel(theirs)
+
+
+def test_many_terms_are_fine_where_they_are_added_in_pairs():
+    kernels = [RBF(1.0 + k) for k in range(256)]
+    while len(kernels) > 1:
+        kernels = [a + b for a, b in zip(kernels[::2], kernels[1::2], strict=True)]
+    assert kernels[0].diag([[0.0]]).tolist() == [256.0]
+    assert len(pickle.loads(pickle.dumps(kernels[0])).names) == 256
+
+
+def test_the_sum_of_a_list_of_kernels_starts_with_its_first():
+    assert sum([RBF(), Linear(), Constant(2.0)]) == RBF() + Linear() + 2.0
+
+
 def test_numbers_in_compositions_are_constants():
     assert 3 * RBF() == RBF().__rmul__(3) == Product(Constant(3.0), RBF())
     assert RBF() * np.float64(3.0) == Product(RBF(), Constant(3.0))
@@ -304,7 +356,12 @@ def test_numbers_in_compositions_are_constants():
     assert 3 + RBF() == Sum(Constant(3.0), RBF())
     assert RBF() + 3 == Sum(RBF(), Constant(3.0))
     assert RBF() ** np.int64(2) == Power(RBF(), 2)
-    for operation in (lambda: RBF() + "x", lambda: [1.0] * RBF(), lambda: RBF() * np.ones(2)):
+    for operation in (
+        lambda: RBF() + "x",
+        lambda: [1.0] * RBF(),
+        lambda: RBF() * np.ones(2),
+        lambda: np.zeros(2) + RBF(),
+    ):
         with pytest.raises(TypeError):
             operation()
     for operation in (lambda: 0.0 * RBF(), lambda: -1 * RBF(), lambda: RBF() + np.inf):

@@ -1,7 +1,8 @@
 """The command line: the whole job from a table of measurements to predictions and a report. Needs the extra ``cli``.
 
-Results go to standard output, everything said along the way to standard error. A mistake of the user's is one line on
-standard error and exit code 1; a command that is called wrongly has exit code 2.
+Results go to standard output, everything said along the way to standard error. A mistake in the data or the model is one
+line on standard error and exit code 1; a command that is called wrongly, with options that no data and no model could
+make right, has exit code 2.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ __all__ = ["main"]
 
 try:
     from .app import app
+    from .console import UsageError
 except ImportError as _error:  # pragma: no cover
     if (_error.name or "").partition(".")[0] not in ("typer", "rich", "click"):
         raise
@@ -33,4 +35,8 @@ def main() -> None:
     except MemoryError as error:
         sys.exit(f"wienerkernel: there is not enough memory for so many samples: {error}")
     except (ImportError, ValueError) as error:  # a package of an extra is missing, or an argument is wrong
-        sys.exit(f"wienerkernel: {' '.join(str(error).split())}")
+        line = f"wienerkernel: {' '.join(str(error).split())}"
+        if isinstance(error, UsageError):
+            print(line, file=sys.stderr)
+            sys.exit(2)
+        sys.exit(line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,23 +13,70 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from ..text import number
+
 if TYPE_CHECKING:
     from ..regressor import WienerKernelRegressor
 
 __all__ = [
     "Force",
     "Model",
+    "UsageError",
     "input_names",
     "listed",
     "load_model",
     "may_write",
     "notes",
+    "numeric",
     "progress",
     "say",
     "say_written",
     "show",
     "working",
 ]
+
+
+class UsageError(ValueError):
+    """A command is called wrongly: an option has a value that no data and no model could make right."""
+
+
+def numeric(kind: type[int | float], low: float = -math.inf, high: float = math.inf) -> dict[str, Any]:
+    """How the text of an option becomes a finite number: by the rule for all texts, which Python's own is not.
+
+    Parameters
+    ----------
+    kind : {int, float}
+    low, high : float
+        Bounds, both included.
+
+    Returns
+    -------
+    dict
+        Arguments of ``typer.Option``.
+
+    Examples
+    --------
+    >>> numeric(int, 0)["parser"]("12")
+    12
+    """
+    wanted = "an integer" if kind is int else "a finite number"
+    if high < math.inf:
+        wanted += f" from {low:g} to {high:g}"
+    elif low > -math.inf:
+        wanted += f" of at least {low:g}"
+
+    def parse(text: Any) -> float:
+        try:
+            number(str(text))
+            value = kind(text)
+        except ValueError:
+            value = math.nan
+        if not (math.isfinite(value) and low <= value <= high):
+            raise typer.BadParameter(f"{text!r} is not {wanted}")
+        return value
+
+    return {"parser": parse, "metavar": "INTEGER" if kind is int else "NUMBER"}
+
 
 RESULTS, MESSAGES = Console(soft_wrap=True), Console(stderr=True, soft_wrap=True)
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .console import Force, say, say_written
+from .console import Force, numeric, say, say_written
 from .fit import fit
 from .plan import plan
 from .predict import predict
@@ -21,7 +21,7 @@ SHAPE, SCALE = 1.5, 0.6
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the files; made if need be.")] = Path("demo"),
-    seed: Annotated[int, typer.Option(help="Seed of the data.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the data.", **numeric(int, 0))] = 0,
     force: Force = False,
 ) -> None:
     """Make a small data set with skewed noise; then fit, predict, plan and report, telling the commands for it."""

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.progress import MofNCompleteColumn
 
-from .console import notes, progress, show
+from .console import notes, numeric, progress, show
 
 __all__ = ["paper", "safe_optimization"]
 
@@ -18,7 +18,8 @@ Folder = Annotated[Path, typer.Option(help="Folder for the files; made if need b
 def paper(
     out: Folder = Path("out"),
     seed: Annotated[
-        int, typer.Option(help="Seed of the noise in the data and of the drawn functions.", min=0)
+        int,
+        typer.Option(help="Seed of the noise in the data and of the drawn functions.", **numeric(int, 0)),
     ] = 0,
 ) -> None:
     """Reproduce the paper's numerical section: figures as PNG and SVG, the numbers as CSV, and a calibration check."""
@@ -35,9 +36,9 @@ def paper(
 
 def safe_optimization(
     out: Folder = Path("out"),
-    runs: Annotated[int, typer.Option(help="Runs of each bound.", min=1)] = 100,
-    steps: Annotated[int, typer.Option(help="Evaluations of each run.", min=1)] = 100,
-    seed: Annotated[int, typer.Option(help="Seed of the noise.", min=0)] = 0,
+    runs: Annotated[int, typer.Option(help="Runs of each bound.", **numeric(int, 1))] = 100,
+    steps: Annotated[int, typer.Option(help="Evaluations of each run.", **numeric(int, 1))] = 100,
+    seed: Annotated[int, typer.Option(help="Seed of the noise.", **numeric(int, 0))] = 0,
 ) -> None:
     """Optimise without leaving the safe set, under four bounds: regret and violations, as a table and a figure."""
     with notes(), progress(MofNCompleteColumn()) as bar:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..text import rounded
-from .console import Force, listed, may_write, notes, say_written, show, working
+from .console import Force, UsageError, listed, may_write, notes, numeric, say_written, show, working
 
 if TYPE_CHECKING:
     from .._typing import FloatArray
@@ -79,18 +79,23 @@ def fit(
     ] = Trend.none,
     ridge: Annotated[
         float | None,
-        typer.Option(help="Ridge of the regression.", show_default="the noise variance", min=0.0),
+        typer.Option(help="Ridge of the regression.", show_default="the noise variance", **numeric(float)),
     ] = None,
-    restarts: Annotated[int, typer.Option(help="Further searches from random starting points.", min=0)] = 0,
-    seed: Annotated[int, typer.Option(help="Seed of those points.", min=0)] = 0,
+    restarts: Annotated[
+        int,
+        typer.Option(help="Further searches from random starting points.", **numeric(int, 0)),
+    ] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of those points.", **numeric(int, 0))] = 0,
     output: Annotated[Path, typer.Option("--output", "-o", help="File for the model.")] = Path("model.wk"),
     force: Force = False,
 ) -> None:
     """Fit a model to a table of samples, tell what was found, and save it."""
+    if ridge is not None and ridge <= 0:
+        raise UsageError(f"--ridge must be a positive number, got {ridge:g}")
     may_write(output, force)
     with notes():
         tuned = None if tuning is Tuning.none else tuning.value
-        law, formula = _checked_noise(noise), _kernel(kernel, tuned is not None)
+        law, formula = _checked_noise(noise, tuned is not None), _kernel(kernel, tuned is not None)
         names, X, y = _read(data, target, inputs)
         with working("fitting"):
             from ..regressor import WienerKernelRegressor
@@ -106,19 +111,23 @@ def fit(
             ).fit(X, y)
         _save(model, names, target, output, force)
         say_written(output)
-        show(f"{len(X)} samples of {target} against {', '.join(names)}")
+        from ..tables import shortened
+
+        show(f"{len(X)} samples of {target} against {shortened(names)}")
         _show_findings(model, X)
 
 
-def _checked_noise(text: str | None) -> str | None:
+def _checked_noise(text: str | None, tuned: bool) -> str | None:
     """The noise as text, after it has been parsed: a mistake in it should not wait for the data."""
     if text is not None:
-        from ..noise.family import noise_model
+        from ..noise.family import known_noise, noise_model
 
         try:
-            noise_model(text)
+            noise_model(text) if tuned else known_noise(text)
         except TypeError as error:
-            raise ValueError(f"noise {text!r}: {error}") from None
+            raise UsageError(f"noise {text!r}: {error}") from None
+        except ValueError as error:
+            raise UsageError(str(error)) from None
     return text
 
 
@@ -129,7 +138,10 @@ def _kernel(text: str | None, tuned: bool) -> Kernel | None:
     from ..kernels import Constant
     from ..kernels.parse import parse_kernel
 
-    kernel = parse_kernel(text)
+    try:
+        kernel = parse_kernel(text)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
     shape_only = tuned and not any(name.split(".")[-1] == "value" for name in kernel.names)
     return Constant() * kernel if shape_only else kernel
 
@@ -138,19 +150,20 @@ def _read(data: Path, target: str, inputs: str | None) -> tuple[list[str], Float
     """Names of the inputs, X (n, d) and y (n,)."""
     with working(f"reading {data}"):
         from ..tables import open_table, read_numbers
+        from ..validation import largest
 
         with open_table(data) as table:
             names = [name for name in table.names if name != target] if inputs is None else listed(inputs)
             if target in names:
-                raise ValueError(
+                raise UsageError(
                     f"the target {target!r} is among the inputs as well: leave it out of --inputs"
                 )
             if len(set(names)) < len(names):
-                raise ValueError(f"--inputs names a column twice: {inputs}")
+                raise UsageError(f"--inputs names a column twice: {inputs}")
             if not names:
                 raise ValueError(f"{table.file}: there is no column beside {target!r} to serve as input")
             try:
-                values = read_numbers(table, [*names, target])
+                values = read_numbers(table, [*names, target], largest() ** 0.5)
             except ValueError as error:
                 hint = "; --inputs says which columns are inputs" if inputs is None and len(names) > 1 else ""
                 raise ValueError(f"{error}{hint}") from None

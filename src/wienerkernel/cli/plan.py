@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .console import Model, input_names, listed, load_model, notes, show
+from ..text import number
+from .console import Model, UsageError, input_names, listed, load_model, notes, numeric, show
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +45,8 @@ def plan(
         ),
     ] = None,
     std: Annotated[
-        float | None, typer.Option(help="Standard deviation to be reached there.", show_default=False)
+        float | None,
+        typer.Option(help="Standard deviation to be reached there.", show_default=False, **numeric(float)),
     ] = None,
     of: Annotated[
         Of,
@@ -55,13 +57,15 @@ def plan(
     goal: Annotated[
         Goal, typer.Option(help="What the proposed samples lower most: the average or the worst variance.")
     ] = Goal.average,
-    samples: Annotated[int, typer.Option(help="How many places to propose.", min=1, max=100)] = 1,
+    samples: Annotated[int, typer.Option(help="How many places to propose.", **numeric(int, 1, 100))] = 1,
 ) -> None:
     """Tell how many more samples a place needs for a given accuracy, and where samples help most."""
     if (at is None) != (std is None):
-        raise ValueError(
+        raise UsageError(
             "--at and --std belong together: a place, and the standard deviation to be reached there"
         )
+    if std is not None and std <= 0:
+        raise UsageError(f"--std must be positive, got {std:g}")
     fitted = load_model(model)
     with notes():
         if at is not None and std is not None:
@@ -74,17 +78,17 @@ def _place(at: Sequence[str], names: Sequence[str]) -> dict[str, float]:
     wanted = f"--at needs a number for every input of the model, {','.join(f'{name}=...' for name in names)}"
     place: dict[str, float] = {}
     for part in (part for text in at for part in listed(text)):
-        name, equals, number = (piece.strip() for piece in part.partition("="))
+        name, equals, text = (piece.strip() for piece in part.partition("="))
         if not equals and len(names) == 1:
-            name, number = names[0], name
+            name, text = names[0], name
         if name not in names:
-            raise ValueError(f"{wanted}; got {part!r}")
+            raise UsageError(f"{wanted}; got {part!r}")
         try:
-            place[name] = float(number)
-        except ValueError:
-            raise ValueError(f"--at {part}: {number!r} is not a number") from None
+            place[name] = number(text)
+        except ValueError as error:
+            raise UsageError(f"--at {part}: {error}") from None
     if missing := [name for name in names if name not in place]:
-        raise ValueError(f"{wanted}; missing {', '.join(missing)}")
+        raise UsageError(f"{wanted}; missing {', '.join(missing)}")
     return {name: place[name] for name in names}
 
 

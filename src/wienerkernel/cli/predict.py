@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .console import Force, Model, input_names, listed, load_model, may_write, notes, progress, say_written
+from .console import (
+    Force,
+    Model,
+    UsageError,
+    input_names,
+    listed,
+    load_model,
+    may_write,
+    notes,
+    numeric,
+    progress,
+    say_written,
+)
 
 if TYPE_CHECKING:
     from .._typing import FloatArray
@@ -42,7 +54,10 @@ def predict(
         ),
     ] = Path("-"),
     interval: Annotated[
-        float, typer.Option(help="Probability of the interval from lower to upper, both tails alike.")
+        float,
+        typer.Option(
+            help="Probability of the interval from lower to upper, both tails alike.", **numeric(float)
+        ),
     ] = 0.95,
     of: Annotated[
         Of,
@@ -67,19 +82,21 @@ def predict(
     std_aleatoric (noise of a new observation). Tables of any length stream through in chunks.
     """
     if not 0 < interval < 1:
-        raise ValueError(f"--interval must lie strictly between 0 and 1, got {interval}")
+        hint = f": did you mean {interval / 100:g}?" if 1 < interval < 100 else ""
+        raise UsageError(f"--interval must lie strictly between 0 and 1, got {interval:g}{hint}")
     to_file = str(output) != "-"
     if to_file:
         may_write(output, force)
     fitted = load_model(model)
     with notes(), progress() as bar:
         from ..tables import open_table, table_writer
+        from ..validation import largest
 
         with open_table(data) as table, table_writer(output, overwrite=force) as writer:
             names = _columns(fitted, table, inputs)
             task, rows = bar.add_task("predicting", total=1.0 if table.fraction is not None else None), 0
             for chunk in table.chunks():
-                new = _predictions(fitted, chunk.numbers(names), interval, of.value)
+                new = _predictions(fitted, chunk.numbers(names, largest(fitted.dtype)), interval, of.value)
                 writer.write({**chunk.columns, **_renamed(new, prefix, table)})
                 rows += len(chunk)
                 bar.update(task, completed=table.fraction, description=f"predicted {rows} rows")
@@ -92,16 +109,18 @@ def predict(
 
 def _columns(model: WienerKernelRegressor, table: Table, inputs: str | None) -> list[str]:
     """The columns of a table that hold the model's inputs."""
+    from ..tables import shortened
+
     names = list(input_names(model)) if inputs is None else listed(inputs)
     if len(names) != model.n_features_in_:
         raise ValueError(
-            f"the model has {model.n_features_in_} inputs ({', '.join(input_names(model))}), got --inputs {inputs}"
+            f"the model has {model.n_features_in_} inputs ({shortened(list(input_names(model)))}), got --inputs {inputs}"
         )
     for name in names:
         if name not in table.names:
             raise ValueError(
                 f"{table.file}: there is no column {name!r}, which the model has as input; the columns are "
-                f"{', '.join(table.names)}; --inputs says which to use"
+                f"{shortened(table.names)}; --inputs says which to use"
             )
     return names
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .console import Force, Model, input_names, load_model, may_write, notes, say_written, working
+from .console import Force, Model, input_names, load_model, may_write, notes, numeric, say_written, working
 
 __all__ = ["explore", "report"]
 
@@ -43,7 +43,8 @@ def explore(
         typer.Argument(help="A saved model; without one, the paper's example.", show_default=False),
     ] = None,
     port: Annotated[
-        int, typer.Option(help="Port on this machine; 0 takes a free one.", min=0, max=65535)
+        int,
+        typer.Option(help="Port on this machine; 0 takes a free one.", **numeric(int, 0, 65535)),
     ] = 0,
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
 ) -> None:

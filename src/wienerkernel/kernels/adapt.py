@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from .. import arrays
 from .._typing import Array, FloatArray
-from .base import Kernel, Pull, Rows
+from .base import Kernel, Pull, Rows, too_deep
 from .compose import Product, Sum
 from .dot import Constant, Linear
 from .parameters import Bounds
@@ -57,11 +57,14 @@ def as_kernel(obj: Any) -> Kernel:
     # Whoever holds a kernel of scikit-learn has imported its module.
     theirs = sys.modules.get("sklearn.gaussian_process.kernels")
     if theirs is not None and isinstance(obj, theirs.Kernel):
-        if any(isinstance(k, theirs.WhiteKernel) for k in (obj, *obj.get_params(deep=True).values())):
-            raise ValueError(
-                "kernel contains a WhiteKernel; noise belongs to noise=, the kernel describes f alone"
-            )
-        return _translated(obj, theirs)
+        try:
+            if any(isinstance(k, theirs.WhiteKernel) for k in (obj, *obj.get_params(deep=True).values())):
+                raise ValueError(
+                    "kernel contains a WhiteKernel; noise belongs to noise=, the kernel describes f alone"
+                )
+            return _translated(obj, theirs)
+        except RecursionError:
+            raise too_deep() from None
     if isinstance(obj, type):
         raise TypeError(
             f"kernel must be an instance; got the class {obj.__name__}: write {obj.__name__}(...)"

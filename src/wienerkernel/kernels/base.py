@@ -24,7 +24,10 @@ from .matrix import gram
 from .parameters import Parametrised
 from .tiles import as_rows, as_two_sets, centre_of, mirrored, row_blocks
 
-__all__ = ["InputPull", "Kernel", "Point", "Pull", "Rows"]
+__all__ = ["DEEPEST", "InputPull", "Kernel", "Point", "Pull", "Rows", "too_deep"]
+
+DEEPEST = 100
+"""Levels of a composition: all that a kernel answers goes through them, and copying takes several calls for each."""
 
 Rows: TypeAlias = Any
 """A block of rows as one kernel wants to see it."""
@@ -57,6 +60,9 @@ class Kernel(Parametrised, ABC):
     >>> k([[0.0], [3.59]]).round(4).tolist()
     [[17.7241, 10.7502], [10.7502, 17.7241]]
     """
+
+    _depth = 1
+    """Levels of sums, products and powers, this one included."""
 
     __array_ufunc__ = None  # numpy.float64(2.0) * kernel is the kernel's business
 
@@ -96,6 +102,13 @@ class Kernel(Parametrised, ABC):
         centre = centre_of(X)
         Q = self._prepare(X, centre)
         return lambda x: self._values(self._prepare(np.asarray(x, dtype=X.dtype)[None], centre), Q)[0]
+
+    def _nest(self, *operands: Kernel) -> None:
+        """Set the depth of a composition of these operands, if it is not too large."""
+        depth = 1 + max(operand._depth for operand in operands)
+        if depth > DEEPEST:
+            raise too_deep()
+        object.__setattr__(self, "_depth", depth)
 
     def _prepare(self, X: Array, centre: Array) -> Rows:  # noqa: ARG002
         """Return what the tiles need to know of a block of rows; ``centre`` is a point amid all rows."""
@@ -270,7 +283,9 @@ class Kernel(Parametrised, ABC):
         operand = _operand(other)
         return NotImplemented if operand is None else Sum(self, operand)
 
-    def __radd__(self, other: float) -> Kernel:
+    def __radd__(self, other: object) -> Kernel:
+        if isinstance(other, Real) and other == 0:  # where the sum of a list of kernels starts
+            return self
         operand = _operand(other)
         return NotImplemented if operand is None else operand + self
 
@@ -288,6 +303,14 @@ class Kernel(Parametrised, ABC):
         from .power import Power
 
         return Power(self, exponent)
+
+
+def too_deep() -> ValueError:
+    """The error for a composition of too many levels."""
+    return ValueError(
+        f"sums, products and powers of kernels are nested more than {DEEPEST} deep; add many kernels in pairs, or write "
+        "them as one function f(X, Z)"
+    )
 
 
 def _weights(W: Any, x: Array) -> Array:

@@ -26,6 +26,7 @@ class Pair(Kernel):
         for name, k in (("k1", self.k1), ("k2", self.k2)):
             if not isinstance(k, Kernel):
                 raise TypeError(f"{name} must be a Kernel; got {k!r}")
+        self._nest(self.k1, self.k2)
 
     def _prepare(self, X: Array, centre: Array) -> Rows:
         return self.k1._prepare(X, centre), self.k2._prepare(X, centre)

@@ -15,6 +15,8 @@ from .compose import Pair, bracketed
 
 __all__ = ["Power"]
 
+LARGEST = 10**6
+
 
 @dataclass(frozen=True, repr=False)
 class Power(Kernel):
@@ -24,7 +26,7 @@ class Power(Kernel):
     ----------
     kernel : Kernel
     exponent : int
-        Positive: other powers of a kernel need not be kernels.
+        Positive: other powers of a kernel need not be kernels. At most a million.
 
     Examples
     --------
@@ -41,6 +43,7 @@ class Power(Kernel):
         if not isinstance(self.kernel, Kernel):
             raise TypeError(f"kernel must be a Kernel; got {self.kernel!r}")
         object.__setattr__(self, "exponent", _checked_exponent(self.exponent))
+        self._nest(self.kernel)
 
     def _prepare(self, X: Array, centre: Array) -> Rows:
         return self.kernel._prepare(X, centre)
@@ -108,6 +111,6 @@ def _checked_exponent(exponent: Any) -> int:
         power = operator.index(exponent)
     except TypeError:
         power = 0
-    if power < 1 or isinstance(exponent, bool):
-        raise ValueError(f"exponent must be a positive integer; got {exponent!r}")
+    if not 1 <= power <= LARGEST or isinstance(exponent, bool):
+        raise ValueError(f"exponent must be a positive integer of at most {LARGEST}; got {exponent!r}")
     return power

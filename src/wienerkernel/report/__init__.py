@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ..store.files import written_whole
 from .layout import page
 from .numbers import contents
 
@@ -56,11 +57,6 @@ def write_report(
     target = Path(path)
     told = contents(model, input_names=input_names, target_name=target_name)
     text = page(told, title=title)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with written_whole(target) as file:
+        file.write(text.encode())
     return target

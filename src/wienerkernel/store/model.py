@@ -12,11 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 from .. import __version__
 from ..prediction import Posterior
 from ..tuning import METHODS, Tuned
+from ..validation import SMALLEST
 from .archive import Archive, FormatError, write_archive
 from .files import written_whole
 from .kernels import kernel_from, kernel_node
-from .nodes import Node, Reader, Writer, as_plain, entries, from_plain
-from .noise import noise_from, noise_node
+from .nodes import Node, Reader, Writer, as_plain, choice, entries, integer, number
+from .noise import CLOSE, moments_at_hand, noise_from, noise_node
 from .parameters import parameters_from, parameters_node
 from .smoother import smoother_from, smoother_node
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["load", "save"]
 
 FORMAT, VERSION = "wienerkernel model", 1
-LONGEST_TEXT = 2**22
+LONGEST_TEXT, LONGEST_MESSAGE = 2**22, 600
 NAMES = ("feature_names", "target_names")
 
 
@@ -109,7 +110,7 @@ def load(path: str | os.PathLike[str]) -> WienerKernelRegressor:
         raise FormatError(f"{os.fspath(path)}: model.json is nested too deeply") from None
     except (ValueError, TypeError, ArithmeticError, MemoryError) as error:
         # Constructors raise what they raise for a user's mistake; here the mistake is the file's.
-        raise FormatError(f"{os.fspath(path)}: {error}") from error
+        raise FormatError(f"{os.fspath(path)}: {str(error)[:LONGEST_MESSAGE]}") from error
 
 
 def _parsed(text: bytes) -> dict[str, Node]:
@@ -153,10 +154,15 @@ def _model_from(tree: dict[str, Node], reader: Reader) -> WienerKernelRegressor:
     parameters, kernel, noise, ridge, tuned, flat, matched, smoother, *names = entries(
         tree, "parameters", "kernel", "noise", "ridge", "tuned", "flat", "matched", "smoother", *NAMES
     )
-    if not (isinstance(flat, bool) and isinstance(matched, bool) and isinstance(ridge, float) and ridge > 0):
-        raise FormatError("model.json: flat and matched must be true or false, and ridge a positive number")
+    ridge, matched = number(ridge, SMALLEST**2, SMALLEST**-2), choice(matched, True, False)
     law = noise_from(noise, reader)
-    fitted = Posterior(smoother_from(smoother, kernel_from(kernel), reader), law, flat, matched)
+    moments = moments_at_hand(law)
+    if matched and moments is not None and not abs(ridge - moments[1]) <= CLOSE * ridge:
+        raise FormatError(
+            f"model.json: the ridge, {ridge:g}, should be the variance of the noise, {moments[1]:g}"
+        )
+    smoothed = smoother_from(smoother, kernel_from(kernel), reader)
+    fitted = Posterior(smoothed, law, choice(flat, True, False), matched)
     if flat and fitted.smoother.targets.shape[1] != 1:
         raise FormatError("model.json: there are several outputs, but y is said to be a vector")
     model = WienerKernelRegressor(**parameters_from(parameters, law, reader))
@@ -193,10 +199,14 @@ def _tuned_from(node: Node, model: WienerKernelRegressor) -> Tuned | None:
     if node is None:
         return None
     method, value, parameters, n_evaluations = entries(node, "method", "value", "parameters", "n_evaluations")
-    if method not in METHODS or not isinstance(parameters, dict) or not isinstance(n_evaluations, int):
-        raise FormatError("model.json: what tuning found is incomplete")
-    numbers = {name: from_plain(number) for name, number in parameters.items()}
-    objective = from_plain(value)
-    if not all(isinstance(number, float) for number in (objective, *numbers.values())):
-        raise FormatError("model.json: what tuning found must be numbers")
-    return Tuned(model.kernel_, model.noise_, model.ridge_, method, objective, numbers, n_evaluations)
+    if not isinstance(parameters, dict):
+        raise FormatError("model.json: what tuning found must have names")
+    return Tuned(
+        model.kernel_,
+        model.noise_,
+        model.ridge_,
+        choice(method, *METHODS),
+        number(value, -np.inf, np.inf),
+        {name: number(found, -np.inf, np.inf) for name, found in parameters.items()},
+        integer(n_evaluations, 0, 2**63),
+    )

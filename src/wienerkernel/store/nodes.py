@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -12,10 +13,12 @@ from .. import arrays
 from .._typing import Array
 from .archive import Archive, FormatError
 
-__all__ = ["Node", "Reader", "Writer", "as_plain", "entries", "from_plain"]
+__all__ = ["Node", "Reader", "Writer", "as_plain", "choice", "entries", "from_plain", "integer", "number"]
 
 Node: TypeAlias = Any
 """What JSON has: None, bool, int, float, str, list, dict."""
+
+LARGEST = sys.float_info.max
 
 
 def as_plain(value: Any, what: str) -> Node:
@@ -66,8 +69,8 @@ def from_plain(node: Node) -> Any:
         return tuple(from_plain(entry) for entry in node)
     if isinstance(node, dict):
         raise FormatError(f"expected a number, a text or a list, got the entries {sorted(node)[:8]}")
-    if isinstance(node, float) and not math.isfinite(node):
-        raise FormatError("a number is out of range")
+    if isinstance(node, int | float) and not abs(node) <= LARGEST:
+        raise FormatError("model.json: a number is out of range")
     return {"inf": math.inf, "-inf": -math.inf}.get(node, node) if isinstance(node, str) else node
 
 
@@ -93,6 +96,75 @@ def entries(node: Node, *names: str) -> tuple[Any, ...]:
         got = sorted(node)[:12] if isinstance(node, dict) else type(node).__name__
         raise FormatError(f"model.json: expected the entries {list(names)}, got {got}")
     return tuple(node[name] for name in names)
+
+
+def number(node: Node, low: float = -LARGEST, high: float = LARGEST) -> float:
+    """A number between two bounds.
+
+    Parameters
+    ----------
+    node : Node
+    low, high : float
+        Included; they are finite, so that infinities are numbers only where a bound is.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> number(-1, low=0.0)
+    Traceback (most recent call last):
+    wienerkernel.store.archive.FormatError: model.json: expected a number from 0 to 1.8e+308, got -1
+    """
+    value = from_plain(node)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise FormatError(f"model.json: expected a number from {low:.2g} to {high:.2g}, got {str(node)[:80]}")
+    return float(value)
+
+
+def integer(node: Node, low: int, high: int) -> int:
+    """An integer between two bounds, which are included.
+
+    Parameters
+    ----------
+    node : Node
+    low, high : int
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> integer(3, 0, 9)
+    3
+    """
+    if isinstance(node, bool) or not isinstance(node, int) or not low <= node <= high:
+        raise FormatError(f"model.json: expected an integer from {low} to {high}, got {str(node)[:80]}")
+    return node
+
+
+def choice(node: Node, *allowed: Node) -> Any:
+    """One of some texts, or of None, true and false.
+
+    Parameters
+    ----------
+    node : Node
+    *allowed : str, bool or None
+
+    Returns
+    -------
+    str, bool or None
+
+    Examples
+    --------
+    >>> choice("linear", None, "constant", "linear")
+    'linear'
+    """
+    if not any(type(node) is type(value) and node == value for value in allowed):
+        raise FormatError(f"model.json: expected one of {list(allowed)}, got {str(node)[:80]!r}")
+    return node
 
 
 class Writer:
@@ -166,7 +238,7 @@ class Reader:
         flags = [flag for flag in ("transposed", "single") if isinstance(node, dict) and flag in node]
         name, *_ = entries(node, "array", *flags)
         if not isinstance(name, str):
-            raise FormatError(f"model.json: {name!r} is not the name of an array")
+            raise FormatError(f"model.json: {str(name)[:80]!r} is not the name of an array")
         values = self.archive.array(name)
         values = values.T if "transposed" in flags else values
         if shape is not None and not _fits(values.shape, shape):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,9 +11,12 @@ import numpy as np
 from ..kernels import as_kernel
 from ..noise import Noise, as_noise
 from ..noise.family import Family
+from ..trend import TRENDS
+from ..tuning import METHODS
+from ..validation import PRECISIONS, SMALLEST
 from .archive import FormatError
 from .kernels import kernel_from, kernel_node
-from .nodes import Node, Reader, Writer, as_plain, entries, from_plain
+from .nodes import Node, Reader, Writer, as_plain, choice, entries, integer, number
 from .noise import family_from, family_node, noise_from, noise_node
 
 if TYPE_CHECKING:
@@ -47,7 +51,7 @@ def parameters_node(model: WienerKernelRegressor, writer: Writer) -> Node:
     return {
         "kernel": kernel if isinstance(kernel, str | None) else kernel_node(as_kernel(kernel)),
         "noise": _noise_node(noise, model.noise_, writer),
-        **{name: as_plain(value, name) for name, value in given.items()},
+        **{name: READERS[name](as_plain(value, name)) for name, value in given.items()},
     }
 
 
@@ -94,14 +98,26 @@ def parameters_from(node: Node, fitted: Noise, reader: Reader) -> dict[str, Any]
     kernel, noise, *rest = entries(node, "kernel", "noise", *names)
     if not isinstance(kernel, dict | str | None) or not isinstance(noise, dict | str | None):
         raise FormatError("model.json: kernel and noise must be described by a name, entries or null")
-    values = dict(zip(names, map(from_plain, rest), strict=True))
-    if any(isinstance(value, tuple) for value in values.values()):
-        raise FormatError("model.json: parameters must be single numbers or texts")
     return {
         "kernel": kernel_from(kernel) if isinstance(kernel, dict) else kernel,
         "noise": _noise_from(noise, fitted, reader) if isinstance(noise, dict) else noise,
-        **values,
+        **{name: READERS[name](value) for name, value in zip(names, rest, strict=True)},
     }
+
+
+def _or_none(read: Callable[[Node], Any]) -> Callable[[Node], Any]:
+    return lambda node: None if node is None else read(node)
+
+
+READERS: dict[str, Callable[[Node], Any]] = {
+    "ridge": _or_none(lambda node: number(node, low=SMALLEST**2)),
+    "trend": lambda node: choice(node, *TRENDS),
+    "tuning": lambda node: choice(node, None, *METHODS),
+    "n_restarts": lambda node: integer(node, 0, 2**31),
+    "random_state": _or_none(lambda node: integer(node, 0, 2**128)),
+    "dtype": lambda node: choice(node, *PRECISIONS),
+}
+"""How the parameters beside kernel and noise are read."""
 
 
 def _noise_from(node: dict[str, Node], fitted: Noise, reader: Reader) -> Noise | Family:

@@ -12,10 +12,17 @@ from ..growing import Growing
 from ..kernels import Kernel
 from ..samples import Samples
 from ..smoother import Smoother
+from ..validation import SMALLEST, check_size
 from .archive import FormatError
-from .nodes import Node, Reader, Writer, entries
+from .nodes import Node, Reader, Writer, entries, integer
 
 __all__ = ["packed", "smoother_from", "smoother_node", "unpacked"]
+
+CLOSE = {"float64": 1e-6, "float32": 1e-2}
+"""Relative difference of numbers that are the same up to rounding, after many updates of a factor, too."""
+
+CORNER = 8
+"""Places at which the kernel is looked at."""
 
 SAMPLES = ("points", "index", "share", "row_regulariser", "scale")
 SOLVED = ("targets", "dual", "whitened", "coefficients", "factor")
@@ -91,20 +98,49 @@ def smoother_from(node: Node, kernel: Kernel, reader: Reader) -> Smoother:
     n_outputs, n_trend = targets.shape[1], {None: 0, "constant": 1, "linear": 1 + d}.get(trend, n + 1)
     if n_outputs == 0 or n_trend > n:
         raise FormatError("model.json: the samples do not determine the trend, or there is no output")
-    if not isinstance(width, int) or not n <= width <= 2 * n + 128:
-        raise FormatError(f"model.json: a factor of {n} rows cannot live in rows of {str(width)[:20]}")
-    kernel(samples.points[:1])  # a kernel for another number of inputs says so
+    width = integer(width, n, 2 * n + 128)
     dual = reader.array(solved["dual"], (n, n_outputs))
     whitened = reader.array(solved["whitened"], (n_outputs, n))
     coefficients = reader.array(solved["coefficients"], (n_trend, n_outputs))
     memory = unpacked(reader.array(solved["factor"], (n * (n + 1) // 2,)), n, width)
     factor = memory[:n, :n]
-    if np.any(np.diagonal(factor) <= 0):
-        raise FormatError("the diagonal of the factor must be positive")
+    _check_factor(factor, kernel, samples)
     store = None if width == n else Growing(memory, n)
     smoother = Smoother(kernel, samples, targets, trend, factor, store)
     smoother.__dict__.update(_whitened=(whitened, coefficients), dual=dual)  # cached properties
+    _check_solutions(smoother)
     return smoother
+
+
+def _check_factor(factor: FloatArray, kernel: Kernel, samples: Samples) -> None:
+    """The rows of L have the squared lengths K_ii + R_ii, and pivots far above the rounding of those."""
+    regulariser = samples.regulariser if samples.regulariser.ndim == 1 else np.diagonal(samples.regulariser)
+    lengths = np.einsum("ij,ij->i", factor, factor)
+    expected = kernel.diag(samples.points) + regulariser
+    corner = kernel(samples.points[:CORNER])  # a kernel for another number of inputs says so
+    if not np.all(np.isfinite(corner)) or not np.allclose(
+        lengths, expected, rtol=CLOSE[factor.dtype.name], atol=0
+    ):
+        raise FormatError("the factor does not belong to the kernel and the regulariser")
+    if np.any(np.diagonal(factor) <= np.finfo(factor.dtype).eps ** 2 * np.sqrt(lengths)):
+        raise FormatError("the diagonal of the factor must be positive")
+
+
+def _check_solutions(smoother: Smoother) -> None:
+    """L w = ybar - H beta and L'alpha = w, up to rounding."""
+    factor, (whitened, coefficients) = smoother.factor, smoother._whitened
+    size = float(np.linalg.norm(factor))
+    sides = smoother.samples.means(smoother.targets) - smoother.trend(smoother.places) @ coefficients
+    taken = np.linalg.norm(
+        coefficients.T @ smoother.whitened_trend
+    )  # off L^-1 ybar, which left its rounding errors
+    for matrix, solution, side, terms in (
+        (factor, whitened.T, sides, np.linalg.norm(whitened) + taken),
+        (factor.T, smoother.dual, whitened.T, np.linalg.norm(smoother.dual)),
+    ):
+        off = np.linalg.norm(matrix @ solution - side)
+        if not off <= CLOSE[factor.dtype.name] * (size * terms + np.linalg.norm(side)):
+            raise FormatError("the coefficients do not solve the equations of the factor")
 
 
 def _samples_from(nodes: dict[str, Node], reader: Reader) -> Samples:
@@ -114,21 +150,29 @@ def _samples_from(nodes: dict[str, Node], reader: Reader) -> Samples:
     within = 0 not in points.shape and n_samples >= n and index.min() >= 0 and index.max() < n
     if not within or np.bincount(index, minlength=n).min() == 0:
         raise FormatError("index does not give every sample a place, and every place a sample")
+    check_size("points", points, points.dtype.name)
     share = reader.array(nodes["share"], (n_samples,))
-    regulariser, scale = (
-        _per_sample(nodes[name], n_samples, reader) for name in ("row_regulariser", "scale")
-    )
-    if np.any(share <= 0) or regulariser.ndim != scale.ndim:
-        raise FormatError("shares of the samples must be positive, and regulariser and scale of one kind")
+    regulariser = _per_sample(nodes["row_regulariser"], n_samples, reader, SMALLEST**2)
+    scale = _per_sample(nodes["scale"], n_samples, reader, SMALLEST)
+    shares = np.bincount(index, weights=share)
+    if (
+        np.any(share <= 0)
+        or not np.allclose(shares, 1, rtol=CLOSE["float64"])
+        or regulariser.ndim != scale.ndim
+    ):
+        raise FormatError(
+            "shares of the samples must be positive and have the sum 1, and regulariser and scale one kind"
+        )
     if scale.ndim == 2 and not np.array_equal(index, np.arange(n)):
         raise FormatError("samples with correlated noise must have a place each")
     return Samples(points, index, share, regulariser, scale)
 
 
-def _per_sample(node: Node, n: int, reader: Reader) -> FloatArray:
+def _per_sample(node: Node, n: int, reader: Reader, smallest: float) -> FloatArray:
     """One positive number per sample, or a matrix; the node does not say which, the array does."""
     values = reader.array(node, None)
-    if values.shape not in ((n,), (n, n)) or (values.ndim == 1 and np.any(values <= 0)):
+    sizes = values if values.ndim == 1 else np.max(np.abs(values), axis=1, initial=0.0)
+    if values.shape not in ((n,), (n, n)) or not np.all((sizes >= smallest) & (sizes <= 1 / smallest)):
         raise FormatError(
             f"regulariser and scale must be {n} positive numbers or a matrix, got {values.shape}"
         )

@@ -12,16 +12,17 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 
 from .._typing import FloatArray
 from ..store.files import written_whole
-from .base import Chunk, Table, TableWriter
+from .base import Chunk, Table, TableWriter, shortened
 from .csv_file import CsvTable, CsvWriter
 from .parquet_file import ParquetTable, ParquetWriter
 
-__all__ = ["Chunk", "Table", "TableWriter", "open_table", "read_numbers", "table_writer"]
+__all__ = ["Chunk", "Table", "TableWriter", "open_table", "read_numbers", "shortened", "table_writer"]
 
 PARQUET = (".parquet", ".pq")
 
@@ -52,7 +53,10 @@ def open_table(path: str | os.PathLike[str]) -> Iterator[Table]:
     """
     name = os.fspath(path)
     if name == "-":
-        yield CsvTable("standard input", sys.stdin)
+        stream = _open_stream("standard input", sys.stdin)
+        if isinstance(stream, io.TextIOWrapper):  # read it like a file, whatever the locale
+            stream.reconfigure(encoding="utf-8-sig", errors="strict", newline="")
+        yield CsvTable("standard input", stream)
     elif Path(name).suffix.lower() in PARQUET:
         with Path(name).open("rb") as file:
             yield ParquetTable(name, file)
@@ -62,13 +66,21 @@ def open_table(path: str | os.PathLike[str]) -> Iterator[Table]:
             yield CsvTable(name, text, os.fstat(file.fileno()).st_size)
 
 
-def read_numbers(table: Table, names: Sequence[str]) -> FloatArray:
+def _open_stream(name: str, stream: TextIO | None) -> TextIO:
+    if stream is None:
+        raise ValueError(f"{name} is closed")
+    return stream
+
+
+def read_numbers(table: Table, names: Sequence[str], largest: float = np.inf) -> FloatArray:
     r"""All rows of some columns.
 
     Parameters
     ----------
     table : Table
     names : sequence of str
+    largest : float, default=inf
+        Numbers of greater magnitude are refused.
 
     Returns
     -------
@@ -79,7 +91,7 @@ def read_numbers(table: Table, names: Sequence[str]) -> FloatArray:
     >>> read_numbers(CsvTable("a.csv", io.StringIO("x;y\n1;2\n3;4\n")), ["y", "x"]).tolist()
     [[2.0, 1.0], [4.0, 3.0]]
     """
-    parts = [chunk.numbers(names) for chunk in table.chunks()]
+    parts = [chunk.numbers(names, largest) for chunk in table.chunks()]
     if not parts:
         raise ValueError(f"{table.file}: there are no rows below the names of the columns")
     return np.concatenate(parts)
@@ -110,8 +122,9 @@ def table_writer(path: str | os.PathLike[str], *, overwrite: bool = True) -> Ite
     """
     name = os.fspath(path)
     if name == "-":
-        yield CsvWriter(sys.stdout)
-        sys.stdout.flush()
+        stream = _open_stream("standard output", sys.stdout)
+        yield CsvWriter(stream)
+        stream.flush()
         return
     with written_whole(name, overwrite=overwrite) as file:
         if Path(name).suffix.lower() in PARQUET:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,10 +11,15 @@ import numpy as np
 
 from .._typing import FloatArray
 
-__all__ = ["CHUNK", "Chunk", "Table", "TableWriter", "different"]
+__all__ = ["CHUNK", "Chunk", "Table", "TableWriter", "different", "shortened"]
 
 CHUNK = 2048
 """Rows of a chunk, unless told otherwise."""
+
+SHOWN = 20
+"""Columns that a message names."""
+
+NOT_FINITE = "is not a finite number; every row needs one here"
 
 
 class Chunk(ABC):
@@ -34,12 +40,14 @@ class Chunk(ABC):
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
 
-    def numbers(self, names: Sequence[str]) -> FloatArray:
+    def numbers(self, names: Sequence[str], largest: float = np.inf) -> FloatArray:
         """Some columns as finite numbers, (n, k).
 
         Parameters
         ----------
         names : sequence of str
+        largest : float, default=inf
+            Numbers of greater magnitude are refused.
 
         Returns
         -------
@@ -47,16 +55,17 @@ class Chunk(ABC):
         """
         for name in names:
             if name not in self.columns:
-                known = ", ".join(self.columns)
+                known = shortened(list(self.columns))
                 raise ValueError(f"{self.file}: there is no column {name!r}; the columns are {known}")
         numbers = np.empty((len(self), len(names)))
         for k, name in enumerate(names):
             numbers[:, k] = self._column(name)
-            bad = np.flatnonzero(~np.isfinite(numbers[:, k]))
-            if bad.size:
-                raise self._error(
-                    int(bad[0]), name, f"{self.columns[name][int(bad[0])]} is not a finite number"
-                )
+            good = np.isfinite(numbers[:, k]) & (np.abs(numbers[:, k]) <= largest)
+            if not good.all():
+                index = int(np.argmin(good))
+                finite = np.isfinite(numbers[index, k])
+                what = "is too large to be squared; rescale the column" if finite else NOT_FINITE
+                raise self._error(index, name, f"{str(self.columns[name][index])[:60]} {what}")
         return numbers
 
     @abstractmethod
@@ -121,6 +130,25 @@ def different(file: str, names: list[str]) -> list[str]:
     Traceback (most recent call last):
     ValueError: a.csv: two columns have the name 'x'
     """
-    if twice := [name for k, name in enumerate(names) if name in names[:k]]:
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise ValueError(f"{file}: two columns have the name {twice[0]!r}")
     return names
+
+
+def shortened(names: list[str]) -> str:
+    """Names of columns for a message, the first of very many.
+
+    Parameters
+    ----------
+    names : list of str
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> shortened(["x", "y"])
+    'x, y'
+    """
+    return ", ".join(names[:SHOWN]) + f", ... ({len(names)} in all)" * (len(names) > SHOWN)

@@ -1,0 +1,74 @@
+"""The benchmark for GPUs runs on a CPU, too, where it is small enough, and survives what does not fit."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[1] / "benchmarks" / "gpu.py"
+
+torch = pytest.importorskip("torch")
+if not SCRIPT.exists():
+    pytest.skip("the benchmarks are not part of the source distribution", allow_module_level=True)
+
+SMALL = ["--device", "cpu", "--check", "30", "--queries", "5", "--repeats", "1"]
+
+
+@pytest.fixture(scope="module")
+def gpu():
+    spec = importlib.util.spec_from_file_location("gpu", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def options(gpu, monkeypatch, *arguments):
+    """Options as the script parses them."""
+    found = []
+    monkeypatch.setattr(gpu, "one_library", found.append)
+    monkeypatch.setattr(sys, "argv", ["gpu.py", "--library", "torch", *SMALL, *arguments])
+    gpu.main()
+    return found[0]
+
+
+def test_every_part_of_the_benchmark_runs_on_a_cpu():
+    sizes = ["--sizes", "40", "--gradient-sizes", "40", "--library-sizes", "40"]
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), *SMALL, *sizes], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    for words in ("largest difference from NumPy", "log-likelihood and gradient, D = 40"):
+        assert words in done.stdout
+    table = done.stdout.split("by array library, D = 40")[1].splitlines()[1:4]
+    assert [line.split()[0] for line in table] == ["torch", "CuPy", "JAX"]
+    assert "TFLOP/s" in table[0]
+
+
+def test_what_does_not_fit_is_skipped_with_the_numbers(gpu, monkeypatch, capsys):
+    """JAX took three quarters of the memory in the first round, and CuPy found too little in the second."""
+    monkeypatch.setattr(gpu, "memory_free", lambda device: 90.0)
+    started = []
+    monkeypatch.setattr(
+        gpu, "in_a_process", lambda library, n, options: started.append(library) or "not measured"
+    )
+    gpu.other_libraries(100_000, options(gpu, monkeypatch))
+    shown = capsys.readouterr().out
+    assert started == []
+    assert shown.count("skipped: it needs about") == 3
+    gpu.other_libraries(40_000, options(gpu, monkeypatch))
+    assert started == ["torch", "cupy", "jax"]
+
+
+def test_running_out_of_memory_is_a_line_and_not_the_end(gpu):
+    def exhausted(*_):
+        raise MemoryError("Out of memory allocating 7,200,000,000 bytes. And more")
+
+    assert gpu.measure(exhausted, (None,), 1) == "Out of memory allocating 7,200,000,000 bytes"
+
+
+def test_a_library_that_crashes_is_a_line_and_not_the_end(gpu, monkeypatch):
+    given = options(gpu, monkeypatch)
+    given.device = "nowhere"
+    assert gpu.in_a_process("torch", 10, given).startswith("exit code 1: ")
