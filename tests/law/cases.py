@@ -15,7 +15,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy import special, stats
 
+from wienerkernel import Expansion, OrthogonalBasis
 from wienerkernel.law import AccuracyWarning, LinearCombination
+from wienerkernel.noise import Mixture, SmoothedResiduals
 
 from .bracket import Bracket, Law
 from .exact import double_exponential, exact_cdf, quantile
@@ -202,6 +204,21 @@ def bounded_cf(law, breaks):
 # Laws
 
 
+def evaluate(expression):
+    """What one of the expressions below stands for."""
+    names = (
+        np,
+        stats,
+        Epanechnikov,
+        QuickEpanechnikov,
+        Expansion,
+        OrthogonalBasis,
+        Mixture,
+        SmoothedResiduals,
+    )
+    return eval(expression, {name.__name__.split(".")[-1].replace("numpy", "np"): name for name in names})
+
+
 @dataclass
 class Entry:
     """A law: how a user writes it, and what the oracles know about it."""
@@ -210,11 +227,11 @@ class Entry:
     law: Law
 
     def noise(self):
-        return eval(self.expression, globals())  # our own strings, a few lines below
+        return evaluate(self.expression)
 
 
 def _scipy(expression, cf=None, breaks=()):
-    frozen = eval(expression, globals())
+    frozen = evaluate(expression)
     ends = [end for end in frozen.support() if np.isfinite(end)]
     return Entry(expression, Law([(1.0, quick(frozen))], breaks=np.array([*ends, *breaks]), cf=cf))
 
@@ -232,7 +249,7 @@ def _discrete(expression, x, p):
 
 def _histogram(counts, edges):
     expression = f"stats.rv_histogram(({counts}, {edges}), density=False)()"
-    counts, edges = np.asarray(eval(counts)), np.asarray(eval(edges))
+    counts, edges = np.asarray(evaluate(counts)), np.asarray(evaluate(edges))
     entry = _scipy(expression, histogram_cf(counts / counts.sum(), edges), edges)
     entry.law.piecewise_uniform = True
     return entry
@@ -244,7 +261,7 @@ def _silverman(values):
 
 
 def _smoothed(expression):
-    values = eval(expression, globals())
+    values = evaluate(expression)
     x, p = np.unique(values), np.full(len(values), 1 / len(values))
     law = Law(atoms=(x, p), normal_std=_silverman(values), cf=atoms_cf(x, p))
     return Entry(f"SmoothedResiduals({expression})", law)
@@ -255,7 +272,7 @@ def _mixture(components, probabilities, cfs=None):
     parts, x, p, breaks = [], [], [], []
     for component, probability in zip(components, probabilities, strict=True):
         if isinstance(component, str):
-            frozen = eval(component, globals())
+            frozen = evaluate(component)
             parts.append((probability, quick(frozen)))
             breaks += [end for end in frozen.support() if np.isfinite(end)]
         else:
@@ -383,7 +400,7 @@ class Case:
 
     @property
     def row(self):
-        return np.asarray(eval(self.weights, {"np": np}), dtype=float)
+        return np.asarray(evaluate(self.weights), dtype=float)
 
     def combination(self):
         return LinearCombination(
