@@ -78,16 +78,6 @@ class Law:
             return -np.inf, np.inf
         return min(a for a, _ in ends), max(b for _, b in ends)
 
-    def cdf(self, x):
-        """P(M <= x) without the normal part."""
-        x = np.asarray(x, dtype=float)
-        return self._sum("cdf", x) + (self.atoms[0] <= x[..., None]) @ self.atoms[1]
-
-    def sf(self, x):
-        """P(M > x) without the normal part."""
-        x = np.asarray(x, dtype=float)
-        return self._sum("sf", x) + (self.atoms[0] > x[..., None]) @ self.atoms[1]
-
     def _sum(self, name, x):
         with np.errstate(all="ignore"):
             return np.asarray(sum((p * getattr(part, name)(x) for p, part in self.parts), np.zeros(x.shape)))
@@ -141,7 +131,7 @@ class Bracket:
         self.plan = plan = min(plans, key=lambda plan: plan.width)
         self.h, self.copies = plan.h, sum(count for _, _, count in terms)
         # sums of such atoms are exact in float64, and a point that is one of them includes it
-        self.dyadic = all(law.discrete and _dyadic(w * law.atoms[0]) for law, w, _ in terms) and _dyadic(loc)
+        self.dyadic = all(law.discrete and dyadic(w * law.atoms[0]) for law, w, _ in terms) and dyadic(loc)
         self._fill(terms, size)
 
     def _fill(self, terms, size):
@@ -209,7 +199,8 @@ def _at(cumulative, k):
     return np.where(k < 0, 0.0, cumulative[inside])
 
 
-def _dyadic(x):
+def dyadic(x):
+    """Whether these are multiples of 2^-20 of moderate size, whose sums are exact in float64."""
     scaled = np.asarray(x, dtype=float) * 2.0**20
     return bool(np.all((scaled == np.rint(scaled)) & (np.abs(scaled) < 2.0**50)))
 

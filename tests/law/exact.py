@@ -8,9 +8,8 @@ inversion formula of Gil-Pelaez (1951) for characteristic functions known in clo
 from __future__ import annotations
 
 import numpy as np
+from law.bracket import NORMAL, dyadic, merged, window
 from scipy import special
-
-from .bracket import NORMAL, merged, window
 
 EPS = float(np.finfo(float).eps)
 MAX_OUTCOMES = 400_000
@@ -61,17 +60,9 @@ def _outcomes(terms, std, z, budget):
     near = 1e-9 * np.max(np.abs(sums), initial=0.0)
     before, after = (np.searchsorted(sums[order], z + s, side="right") for s in (-near, near))
     at = np.searchsorted(sums[order], z, side="right")
-    sharp = _sharp(terms, z)
+    sharp = np.array([dyadic(v) for v in z]) & all(dyadic(w * law.atoms[0]) for law, w, _ in terms)
     value = np.where(sharp, cumulative[at], cumulative[after])
     return value, error + np.where(sharp, 0.0, cumulative[after] - cumulative[before])
-
-
-def _sharp(terms, z):
-    """Whether sums of atoms are exact in float64, so that a point at an atom includes it."""
-    scaled = [np.asarray(w * law.atoms[0]) * 2.0**20 for law, w, _ in terms] + [z * 2.0**20]
-    return all(np.all((s == np.rint(s)) & (np.abs(s) < 2.0**50)) for s in scaled[:-1]) & (
-        scaled[-1] == np.rint(scaled[-1])
-    )
 
 
 def _collected(sums, p):
