@@ -90,7 +90,9 @@ def solve(
     low = np.where(log_scale, -745.0, -np.inf)
     with np.errstate(divide="ignore"):
         high = np.where(np.isfinite(reach), to_xi(other), np.inf)
-        floor, ceiling = np.maximum(to_xi(towards), low), np.minimum(to_xi(away), high)
+        inside = ~log_scale | (sign * (towards - anchor) > 0)
+        floor, ceiling = np.where(inside, to_xi(towards), low), np.minimum(to_xi(away), high)
+        inner = np.where(floor > low, floor, np.nan), np.where(ceiling < high, ceiling, np.nan)
     x, error = to_x(xi), np.zeros(p.shape)
     active = np.ones(p.shape, dtype=bool)
     previous = np.full(p.shape, np.inf)
@@ -124,7 +126,7 @@ def solve(
         gained = np.abs(miss) < 0.25 * previous[row]
         following = np.where(usable & (gained | ~bounded), newton, middle)
         following = np.clip(following, floor[row], ceiling[row])
-        stuck = (following == position) & ((position == floor[row]) | (position == ceiling[row]))
+        stuck = (following == position) & ((position == inner[0][row]) | (position == inner[1][row]))
         previous[row] = np.where(np.isfinite(miss), np.abs(miss), np.inf)
         met = np.abs(tail - p[row]) <= now.error / 4
         settled = (np.abs(following - position) <= tolerance) | met | (higher - lower <= tolerance)
