@@ -48,15 +48,15 @@ class LinearCombination(Combination):
     normal_std : array-like, default 0
         Standard deviation of an independent normal part.
     method : {"auto", "contour", "convolution", "fourier", "lattice"}, default "auto"
-        How the characteristic function is inverted where there is no closed form; "convolution" does without one,
-        for few terms.
+        How the law is computed where there is no closed form: by inverting the characteristic function on a contour or
+        by a Fourier series, by convolving few terms, or on a lattice that brackets it.
     verbose : bool, default False
         Tell on standard error how many rows are done, once it takes more than two seconds.
 
     Notes
     -----
     Probabilities have an absolute error near 1e-15, and in light tails a relative error near 1e-13. What cannot
-    reach 1e-12 issues an :class:`AccuracyWarning` that tells its error.
+    reach 1e-12 issues an :class:`AccuracyWarning` that states its error. The true error is at most ten times that.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class LinearCombination(Combination):
         y : array-like
             Broadcast against S.
         return_error : bool, default False
-            Whether to return an estimate of the absolute error, too.
+            Whether to return a bound on the absolute error, too, which holds within a factor of ten.
 
         Returns
         -------
@@ -127,7 +127,7 @@ class LinearCombination(Combination):
         y : array-like
             Broadcast against S.
         return_error : bool, default False
-            Whether to return an estimate of the absolute error, too.
+            Whether to return a bound on the absolute error, too, which holds within a factor of ten.
 
         Returns
         -------
@@ -154,7 +154,7 @@ class LinearCombination(Combination):
         y : array-like
             Broadcast against S.
         return_error : bool, default False
-            Whether to return an estimate of the absolute error, too.
+            Whether to return a bound on the absolute error, too, which holds within a factor of ten.
 
         Returns
         -------
@@ -181,7 +181,7 @@ class LinearCombination(Combination):
         q : array-like
             Probabilities, broadcast against S; 0 and 1 give the ends of the support.
         return_error : bool, default False
-            Whether to return an estimate of the error, too, as that of the probability at the quantile.
+            Whether to return a bound on the error of the probability at the quantile, too.
 
         Returns
         -------
@@ -210,7 +210,7 @@ class LinearCombination(Combination):
         q : array-like
             Probabilities, broadcast against S.
         return_error : bool, default False
-            Whether to return an estimate of the error, too, as that of the probability at the quantile.
+            Whether to return a bound on the error of the probability at the quantile, too.
 
         Returns
         -------
