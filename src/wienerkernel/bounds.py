@@ -83,7 +83,8 @@ class _Claim:
     @cached_property
     def length(self) -> FloatArray:
         """|L'a|."""
-        return np.sqrt(self.law.weights**2 @ self.law.counts)
+        ((_, weights, counts),) = self.law.terms
+        return np.asarray(np.sqrt(weights**2 @ counts))
 
     @cached_property
     def worst_case(self) -> FloatArray:
@@ -437,7 +438,8 @@ def _chernoff_tail(claim: _Claim, sign: float) -> FloatArray:
 
     Every s gives a valid bound. In u = 1/s - 1/s_max the function is convex, so golden sections find the least.
     """
-    weights, counts = sign * claim.law.weights, claim.law.counts  # Yhat - mu = sum_j w_j (M_j - m0)
+    ((_, weights, counts),) = claim.law.terms
+    weights = sign * weights  # Yhat - mu = sum_j w_j (M_j - m0)
     noise, information = claim.noise, log(1 / claim.tail)
     left, right = noise.strip()
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -137,7 +137,7 @@ def expected_improvement(
     """
     sign = 1.0 if objective == "max" else -1.0
     mean, std = distribution.mean(), distribution.std()
-    if distribution.law.noise.gaussian:
+    if all(noise.gaussian for noise, _, _ in distribution.law.terms):
         return _normal_improvement(sign * (mean - best), std)
     # E max(F - b, 0) - E max(b - F, 0) = mean - b: the shorter of the two tails is integrated
     up = best >= mean

@@ -140,8 +140,10 @@ class SmoothedAtoms:
     def _at(self, point: float, row: int) -> tuple[float, float, float]:
         left, right = self.steps.halves[row]
         tau, z = self.tau[row], point - left.values
-        first = np.searchsorted(right.values, z - REACH * tau)
-        last = np.searchsorted(right.values, z + REACH * tau)
+        # beyond the last atom, those next to it count, however far they are
+        outside = np.maximum(z - right.values[-1], right.values[0] - z) + 4 * tau
+        reach = np.maximum(REACH * tau, outside)
+        first, last = np.searchsorted(right.values, z - reach), np.searchsorted(right.values, z + reach)
         cdf, sf, pdf = left.mass @ self.steps.below[row][first], left.mass @ self.steps.above[row][last], 0.0
         near = last - first
         step = max(1, int(2**20 / max(1.0, float(near.mean()))))
@@ -175,20 +177,28 @@ def _too_many(terms: FloatArray, atoms: tuple[FloatArray, FloatArray]) -> bool:
     return not all(grown) or len(pilot.values) > 0.9 * n ** len(grown)
 
 
+def _relevant(noise: Noise) -> tuple[FloatArray, FloatArray]:
+    """Values and probabilities of a discrete law, without those that no sum can notice."""
+    if not noise.discrete:
+        return np.zeros(1), np.ones(1)  # of terms whose weights are 0
+    values, mass = noise.atoms()
+    seen = mass > NO_MASS
+    return values[seen], mass[seen]
+
+
 def atom_sum(rows: Rows) -> tuple[IntArray, list[tuple[_Half, _Half]]]:
     """The rows of a discrete law that have few enough atoms, and the atoms of their two halves."""
-    values, mass = rows.noise.atoms()
-    seen = mass > NO_MASS
-    atoms = values[seen], mass[seen]
+    atoms = [_relevant(terms.noise) for terms in rows.terms]
     budget = max(64, ALL // len(rows))
     chosen, halves = [], []
     for row in range(len(rows)):
         right, left = _Half(min(HALF, budget)), _Half(min(HALF, budget))
-        terms = np.repeat(rows.weights[row], rows.counts.astype(int))
-        terms = np.sort(terms[terms != 0])  # equal weights side by side share their atoms
-        if _too_many(terms, atoms):
+        weights = [np.repeat(terms.weights[row], terms.counts.astype(int)) for terms in rows.terms]
+        weights = [np.sort(w[w != 0]) for w in weights]  # equal weights side by side share their atoms
+        if any(_too_many(w, law) for w, law in zip(weights, atoms, strict=True)):
             continue
-        if all(right.add(w * atoms[0], atoms[1]) or left.add(w * atoms[0], atoms[1]) for w in terms):
+        scaled = [(w * x, p) for some, (x, p) in zip(weights, atoms, strict=True) for w in some]
+        if all(right.add(*law) or left.add(*law) for law in scaled):
             chosen.append(row)
             halves.append((left, right))
     return np.array(chosen, dtype=np.intp), halves

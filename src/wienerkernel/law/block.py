@@ -44,11 +44,12 @@ class Block:
     @cached_property
     def skewness(self) -> FloatArray:
         """Skewness of each row, from which the search for a quantile starts; 0 where it is not known or costly."""
-        if self.rows.noise.costly:
+        if self.rows.costly:
             return np.zeros(len(self.rows))
-        kappa = self.rows.noise.cumulants(3)[2]
         with np.errstate(all="ignore"):  # of scales that no third power fits
-            skewness = kappa * (self.rows.weights**3 @ self.rows.counts)
+            skewness = sum(
+                terms.noise.cumulants(3)[2] * (terms.weights**3 @ terms.counts) for terms in self.rows.terms
+            )
         return np.asarray(np.nan_to_num(skewness, posinf=0.0, neginf=0.0))
 
     def __call__(self, x: FloatArray) -> Values:
@@ -79,7 +80,7 @@ class Block:
         small = (np.minimum(values.cdf, values.sf) < TAIL) | (values.error > POOR)
         if (
             tails
-            and not (inversion.relative or self.rows.noise.costly)
+            and not (inversion.relative or self.rows.costly)
             and np.any(small := small & self.tails.covers(x, row))
         ):
             i, k = np.nonzero(small)
@@ -89,8 +90,8 @@ class Block:
                 out[i[better], k[better]] = value[better]
         # an atom at the end belongs to the law, whatever a standardised x rounds to
         below, above = x <= lower, x >= upper
-        if self.rows.noise.atomic:
-            below, above = x < lower - SAME * (1 + np.abs(lower)), x >= upper
+        if self.rows.atomic.any():
+            below = np.where(self.rows.atomic[row, None], x < lower - SAME * (1 + np.abs(lower)), below)
         outside = below | above
         if not outside.any():
             return values

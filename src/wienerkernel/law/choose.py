@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._typing import FloatArray, IntArray
-from ..noise import Mixture, as_noise
+from ..noise import Noise, as_noise
 from .atoms import AtomSum, SmoothedAtoms, atom_sum
 from .closed import ClosedForm, GammaSum, Normal, PointMass, SingleTerm, gamma_shape
-from .components import MOST_CHOICES, ComponentSum, choices
+from .components import MOST_CHOICES, ComponentSum, choices, components
 from .contour import Contour, growth_on_ray
 from .convolution import Convolution, is_sharp, scaled_pieces
 from .fourier import DECAY, TRUNCATION, Fourier, decay_point, revival, window
@@ -86,32 +87,39 @@ def _closed(rows: Rows, method: str) -> Iterator[Part]:
 def _closed_forms(
     rows: Rows, method: str
 ) -> Iterator[tuple[NDArray[np.bool_], Callable[[IntArray], ClosedForm]]]:
-    v, tau2 = rows.weights, rows.normal_var
-    nonzero = v != 0
-    copies = nonzero @ rows.counts
-    without_normal = tau2 == 0
-    yield (copies == 0) & without_normal, lambda index: PointMass()  # noqa: ARG005
+    without_normal = rows.normal_var == 0
+    yield (rows.copies == 0) & without_normal, lambda index: PointMass()  # noqa: ARG005
     if method != "auto":
         return
-    normal = (copies == 0) | rows.noise.gaussian
-    yield normal, lambda index: Normal(rows.mean[index])
-    signed = v.sum(axis=1)
-    yield (copies == 1) & without_normal, lambda index: SingleTerm(rows.noise, signed[index])
-    shape = gamma_shape(rows.noise)
-    if shape is not None:
-        largest = np.where(signed < 0, v.min(axis=1), v.max(axis=1))
-        equal = np.all((np.abs(v - largest[:, None]) <= 4e-16 * np.abs(largest[:, None])) | ~nonzero, axis=1)
-        unit = rows.noise.mean() / shape
-        yield (
-            equal & without_normal & (copies > 0),
-            lambda index: GammaSum(shape * copies[index], unit * largest[index]),
-        )
+    yield rows.copies == 0, lambda index: Normal(rows.mean[index])
+    for terms in rows.terms:
+        alone = (rows.copies == terms.copies) & without_normal
+        v = terms.weights
+        signed = v.sum(axis=1)
+        yield alone & (terms.copies == 1), partial(_single, terms.noise, signed)
+        shape = gamma_shape(terms.noise)
+        if shape is not None:
+            largest = np.where(signed < 0, v.min(axis=1), v.max(axis=1))
+            near = np.abs(v - largest[:, None]) <= 4e-16 * np.abs(largest[:, None])
+            equal = np.all(near | (v == 0), axis=1)
+            unit = terms.noise.mean() / shape
+            yield alone & equal, partial(_gamma, shape * terms.copies, unit * largest)
+
+
+def _single(noise: Noise, weight: FloatArray, index: IntArray) -> ClosedForm:
+    return SingleTerm(noise, weight[index])
+
+
+def _gamma(shape: FloatArray, scale: FloatArray, index: IntArray) -> ClosedForm:
+    return GammaSum(shape[index], scale[index])
 
 
 def _few_atoms(rows: Rows, method: str) -> Iterator[Part]:  # noqa: ARG001
-    if not rows.noise.discrete:
+    discrete = np.flatnonzero(rows.discrete)
+    if not len(discrete):
         return
-    index, halves = atom_sum(rows)
+    index, halves = atom_sum(rows.take(discrete))
+    index = discrete[index]
     tau = np.sqrt(rows.normal_var[index])
     number = np.array([len(left.values) * len(right.values) for left, right in halves])
     for chosen, smoothed in ((tau == 0, False), ((tau > 0) & ((tau < NARROW) | (number <= FEW_ATOMS)), True)):
@@ -122,9 +130,8 @@ def _few_atoms(rows: Rows, method: str) -> Iterator[Part]:  # noqa: ARG001
 
 
 def _few_uniforms(rows: Rows, method: str) -> Iterator[Part]:  # noqa: ARG001
-    copies = (rows.weights != 0) @ rows.counts
-    for n in range(2, MAX_TERMS + 1) if is_uniform(rows.noise) else ():
-        index = np.flatnonzero((copies == n) & (rows.normal_var == 0))
+    for n in range(2, MAX_TERMS + 1) if all(is_uniform(terms.noise) for terms in rows.terms) else ():
+        index = np.flatnonzero((rows.copies == n) & (rows.normal_var == 0))
         if len(index):
             stable = UniformSum(rows.take(index)).rounding < CANCELLATION
             if stable.any():
@@ -132,20 +139,21 @@ def _few_uniforms(rows: Rows, method: str) -> Iterator[Part]:  # noqa: ARG001
 
 
 def _automatic(rows: Rows) -> Iterator[Part]:
-    few = np.zeros(len(rows), dtype=bool)
-    if rows.noise.atomic:
-        few = _convolvable(rows) & (rows.normal_var == 0)
-    elif (rows.noise.costly or _bounded(rows)) and is_sharp(rows.noise):
-        few = _convolvable(rows) & (_copies(rows) <= FEW_TERMS) & (rows.normal_var < NARROW**2)
+    few = rows.atomic & (rows.normal_var == 0)
+    rough = [terms.noise for terms in rows.terms if not terms.noise.atomic]
+    if (rows.costly or rows.bounded) and rough and all(map(is_sharp, rough)):
+        few = few | ((rows.copies <= FEW_TERMS) & (rows.normal_var < NARROW**2))
+    if few.any():
+        few &= _convolvable(rows)
     yield from _at(np.flatnonzero(few), rows, _convolutions)
     yield from _at(np.flatnonzero(~few), rows, _transforms)
 
 
 def _transforms(rows: Rows) -> Iterator[Part]:
     low, high = window(rows)
-    affordable = np.where(_copies(rows) <= FEW_TERMS, MANY_NODES, MOST_NODES)
+    affordable = np.where(rows.copies <= FEW_TERMS, MANY_NODES, MOST_NODES)
     # far frequencies of a costly law are not asked for where convolution serves anyway
-    if rows.noise.costly and np.all(_convolvable(rows)):
+    if rows.costly and np.all(_convolvable(rows)):
         decay = decay_point(rows, float(np.max(2 * np.pi * affordable / (high - low))))
     else:
         decay = decay_point(rows)
@@ -160,7 +168,7 @@ def _transforms(rows: Rows) -> Iterator[Part]:
         few &= _convolvable(rows)
     yield from _at(np.flatnonzero(few), rows, _convolutions)
     rest = (angle == 0) & ~few
-    heavy = rest & (nodes > MANY_NODES) & (decay < FAST) & (not _bounded(rows) and not rows.noise.atomic)
+    heavy = rest & (nodes > MANY_NODES) & (decay < FAST) & (not rows.bounded) & ~rows.atomic
     for index in _groups(
         np.where(heavy, np.ceil(2 * np.log(decay)), -1.0), np.arange(float(len(rows))) // MAX_ROWS
     ):
@@ -178,16 +186,11 @@ def _at(index: IntArray, rows: Rows, invert: Callable[[Rows], Iterator[Part]]) -
 def _contours(rows: Rows) -> Iterator[Part]:
     angle = _angles(rows, np.arange(len(rows)))
     if not np.all(angle):
-        msg = f"method='contour' cannot serve {rows.noise!r} with these weights; 'auto' can"
+        msg = f"method='contour' cannot serve {rows.terms[0].noise!r} with these weights; 'auto' can"
         raise ValueError(msg)
     decay = decay_point(rows)
     for index in _groups(angle):
         yield index, Contour(rows.take(index), float(angle[index[0]]), float(decay[index].max()))
-
-
-def _copies(rows: Rows) -> FloatArray:
-    """Number of terms that are not 0, shape (rows,)."""
-    return np.asarray((rows.weights != 0) @ rows.counts)
 
 
 def _convolvable(rows: Rows) -> NDArray[np.bool_]:
@@ -197,25 +200,30 @@ def _convolvable(rows: Rows) -> NDArray[np.bool_]:
 
 def _is_few(rows: Rows) -> NDArray[np.bool_]:
     """Whether a row has few terms, the normal part included."""
-    terms = _copies(rows) + (rows.normal_var > 0)
+    terms = rows.copies + (rows.normal_var > 0)
     return np.asarray((terms >= 2) & (terms <= SOME_TERMS))
 
 
 def _by_law(rows: Rows) -> NDArray[np.bool_]:
     """Whether a row is a sum of few terms with a density, and half of them have few singular points."""
     few = _is_few(rows)
-    if rows.noise.atomic or not few.any():
-        return np.zeros(len(rows), dtype=bool)
-    return np.asarray(few & (max(1, len(rows.noise.breaks())) ** np.ceil(_copies(rows) / 2) <= MAX_CUTS))
+    cuts = np.ones(len(rows))
+    for terms in rows.terms if few.any() else ():
+        if terms.noise.atomic:
+            few &= terms.copies == 0
+        else:
+            cuts *= max(1, len(terms.noise.breaks())) ** np.ceil(terms.copies / 2)
+    return np.asarray(few & (cuts <= MAX_CUTS))
 
 
 def _by_components(rows: Rows) -> NDArray[np.bool_]:
-    """Whether a row is a sum of few terms of a mixture that leave few choices of components."""
-    few = _is_few(rows)
-    if not isinstance(rows.noise, Mixture) or rows.noise.discrete or not few.any():
+    """Whether a row has few terms, some of them mixtures or discrete ones, that leave few choices of components."""
+    several = any(len(components(terms.noise)) > 1 or terms.noise.discrete for terms in rows.terms)
+    few = _is_few(rows) & ~rows.discrete
+    if not (several and few.any()):
         return np.zeros(len(rows), dtype=bool)
-    number = np.array([choices(rows.noise, rows.counts[weights != 0]) for weights in rows.weights])
-    return few & (number <= np.where(_copies(rows) <= FEW_TERMS, MOST_CHOICES, MOST_CHOICES // 4))
+    number = np.array([choices(rows, row) for row in range(len(rows))])
+    return few & (number <= np.where(rows.copies <= FEW_TERMS, MOST_CHOICES, MOST_CHOICES // 4))
 
 
 def _convolutions(rows: Rows) -> Iterator[Part]:
@@ -226,19 +234,31 @@ def _convolutions(rows: Rows) -> Iterator[Part]:
             f"singular points or of a mixture of few components; use method='auto'"
         )
         raise ValueError(msg)
-    terms = np.repeat(rows.weights, rows.counts.astype(int), axis=1)
-    order = np.argsort(-np.abs(terms), axis=1, kind="stable")[:, :SOME_TERMS]
-    terms = np.take_along_axis(terms, order, axis=1)
-    tau = np.sqrt(rows.normal_var)
-    keys = np.sign(terms).T, tau[None] > 0, by_law[None], np.arange(len(terms))[None] // MAX_ROWS
-    for index in _groups(*np.concatenate(keys).astype(float)):
-        if not by_law[index[0]]:
-            yield index, ComponentSum(rows.take(index))
-            continue
-        laws = [scaled_pieces(rows.noise, column) for column in terms[index].T if column[0] != 0]
-        if tau[index[0]]:
-            laws.append(scaled_pieces(as_noise(None), tau[index]))
-        yield index, Convolution(laws)
+    yield from _at(
+        np.flatnonzero(~by_law), rows, lambda some: iter([(np.arange(len(some)), ComponentSum(some))])
+    )
+    index = np.flatnonzero(by_law)
+    if not len(index):
+        return
+    some = rows.take(index)
+    copies = some.counts.astype(int)
+    weights, law = np.repeat(some.weights, copies, axis=1), np.repeat(np.arange(len(copies)), copies)
+    std = np.array([noise.std() for noise in some.laws])[law]
+    order = np.argsort(-np.abs(weights) * std, axis=1, kind="stable")[:, :SOME_TERMS]
+    weights, law = np.take_along_axis(weights, order, axis=1), law[order]
+    tau = np.sqrt(some.normal_var)
+    keys = (
+        np.sign(weights).T,
+        np.where(weights != 0, law, -1).T,
+        tau[None] > 0,
+        np.arange(len(some))[None] // MAX_ROWS,
+    )
+    for group in _groups(*np.concatenate(keys).astype(float)):
+        columns = zip(weights[group].T, law[group[0]], strict=True)
+        laws = [scaled_pieces(some.laws[k], column) for column, k in columns if column[0] != 0]
+        if tau[group[0]]:
+            laws.append(scaled_pieces(as_noise(None), tau[group]))
+        yield index[group], Convolution(laws)
 
 
 def _series(rows: Rows) -> Iterator[Part]:
@@ -262,7 +282,7 @@ def _windows(rows: Rows) -> Iterator[tuple[IntArray, Fourier]]:
     decay = decay_point(rows)
     alias = np.full(len(rows), TRUNCATION)
     # a law with atoms comes back unless it is the normal part that has decayed
-    back = np.flatnonzero(rows.noise.atomic & (0.5 * rows.normal_var * decay**2 < DECAY))
+    back = np.flatnonzero(rows.atomic & (0.5 * rows.normal_var * decay**2 < DECAY))
     if len(back):
         alias[back] += revival(rows.take(back), decay[back])
     for index in _groups(np.ceil(2 * np.log(decay)), np.ceil(2 * np.log(high - low))):
@@ -270,19 +290,16 @@ def _windows(rows: Rows) -> Iterator[tuple[IntArray, Fourier]]:
         yield index, Fourier(rows.take(index), ends, float(decay[index].max()), alias[index])
 
 
-def _bounded(rows: Rows) -> bool:
-    return bool(np.all(np.isfinite(rows.noise.support())))
-
-
 def _angles(rows: Rows, index: IntArray) -> FloatArray:
     """Angle of the contour a row, 0 where there is none that keeps its digits."""
     result = np.zeros(len(rows))
-    if _bounded(rows) or rows.noise.atomic or rows.noise.sector() <= 0:
+    if rows.bounded or rows.atomic.all() or rows.sector <= 0:
         return result
+    index = index[~rows.atomic[index]]
     for angle in ANGLES:
         if not len(index):
             break
-        theta = min(angle, 0.45 * rows.noise.sector())
+        theta = min(angle, 0.45 * rows.sector)
         some = rows.take(index)
         fits = (growth_on_ray(some, theta) < GROWTH) & (growth_on_ray(some, 2 * theta) < GROWTH_BEYOND)
         result[index[fits]] = theta

@@ -20,7 +20,7 @@ from .convolution import Convolution, scaled_pieces
 from .ray import EPS, Inversion, Values
 from .rows import Rows, split
 
-__all__ = ["ComponentSum", "choices"]
+__all__ = ["ComponentSum", "choices", "components"]
 
 MOST_CHOICES = 100
 """Choices of components that are convolved one by one; of more than four terms, a quarter of them."""
@@ -35,12 +35,16 @@ class _Choice(NamedTuple):
     mass: FloatArray
 
 
-def choices(noise: Noise, counts: FloatArray) -> int:
-    """Number of ways to choose components for terms of these multiplicities."""
-    if not isinstance(noise, Mixture):
-        return 1
-    n = len(noise.flattened())
-    return prod(comb(n + int(count) - 1, int(count)) for count in counts)
+def components(noise: Noise) -> list[tuple[float, Noise]]:
+    """Probabilities and laws that a law is a mixture of: one, unless it is a mixture."""
+    return noise.flattened() if isinstance(noise, Mixture) else [(1.0, noise)]
+
+
+def choices(rows: Rows, row: int) -> int:
+    """Number of ways to choose components for the terms of a row."""
+    used = zip(rows.weights[row], rows.counts, rows.laws, strict=True)
+    multiplicities = [(len(components(law)), int(count)) for weight, count, law in used if weight]
+    return prod(comb(n + count - 1, count) for n, count in multiplicities)
 
 
 class ComponentSum:
@@ -49,7 +53,7 @@ class ComponentSum:
     Parameters
     ----------
     rows : Rows
-        Of a mixture, with few terms.
+        With few terms.
     """
 
     relative = True
@@ -79,38 +83,43 @@ class ComponentSum:
 
 
 def _choices(rows: Rows, row: int) -> Iterator[_Choice]:
-    assert isinstance(rows.noise, Mixture)
-    pairs = rows.noise.flattened()
-    # poles are moved to 0, where x is rounded least
-    parts = [split(law)[:2] if isinstance(law, ScipyNoise) else (law, 0.0) for _, law in pairs]
     weights, tau = rows.weights[row], float(np.sqrt(rows.normal_var[row]))
     used = np.flatnonzero(weights)
-    laws: dict[tuple[tuple[float, int], ...], Inversion] = {}
-    chosen = [combinations_with_replacement(range(len(pairs)), int(rows.counts[j])) for j in used]
+    pairs = {j: components(rows.laws[j]) for j in used}
+    # poles are moved to 0, where x is rounded least
+    parts = {
+        j: [split(law) if isinstance(law, ScipyNoise) else (law, 0.0, 1.0, 0.0) for _, law in pairs[j]]
+        for j in used
+    }
+    known: dict[tuple[tuple[float, Noise], ...], Inversion] = {}
+    chosen = [combinations_with_replacement(range(len(pairs[j])), int(rows.counts[j])) for j in used]
     for assignment in product(*chosen):
-        terms = [(float(weights[j]), k) for j, ks in zip(used, assignment, strict=True) for k in ks]
-        ways = prod(_multinomial(ks) for ks in assignment)
-        probability = ways * prod(pairs[k][0] for _, k in terms)
-        smooth = tuple(sorted((term for term in terms if not pairs[term[1]][1].discrete), key=_widest_first))
-        atoms = sum_of_atoms([(w, pairs[k][1]) for w, k in terms if pairs[k][1].discrete])
+        terms = [(j, k) for j, ks in zip(used, assignment, strict=True) for k in ks]
+        probability = prod(_multinomial(ks) for ks in assignment) * prod(pairs[j][k][0] for j, k in terms)
+        rough = [(float(weights[j]), pairs[j][k][1]) for j, k in terms if pairs[j][k][1].discrete]
+        smooth = [(j, k) for j, k in terms if not pairs[j][k][1].discrete]
+        origin = sum(weights[j] * parts[j][k][1] for j, k in smooth)
+        laws = tuple(
+            sorted(((weights[j] * parts[j][k][2], parts[j][k][0]) for j, k in smooth), key=_widest_first)
+        )
+        atoms = sum_of_atoms(rough)
         if atoms is None:
-            msg = f"{rows.noise!r} has too many atoms for method='convolution'; use method='auto'"
+            msg = "the terms have too many atoms for method='convolution'; use method='auto'"
             raise ValueError(msg)
-        origin = sum(w * parts[k][1] for w, k in smooth)
-        if smooth and smooth not in laws:
-            laws[smooth] = _law([(w, parts[k][0]) for w, k in smooth], tau)
-        if not smooth and tau:
+        if laws and laws not in known:
+            known[laws] = _law(list(laws), tau)
+        if not laws and tau:
             half = _Half(len(atoms[0]))
             half.values, half.mass = atoms
             yield _Choice(
                 probability, SmoothedAtoms([(_Half(1), half)], np.array([tau])), np.zeros(1), np.ones(1)
             )
         else:
-            yield _Choice(probability, laws.get(smooth), atoms[0] + origin, atoms[1])
+            yield _Choice(probability, known.get(laws), atoms[0] + origin, atoms[1])
 
 
-def _widest_first(term: tuple[float, int]) -> tuple[float, int]:
-    return -abs(term[0]), term[1]
+def _widest_first(term: tuple[float, Noise]) -> tuple[float, int]:
+    return -abs(term[0]) * term[1].std(), hash(term[1])
 
 
 def _multinomial(components: tuple[int, ...]) -> int:

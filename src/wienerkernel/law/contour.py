@@ -10,7 +10,8 @@ import numpy as np
 
 from .._typing import FloatArray, IntArray
 from .ray import RaySum, Values
-from .rows import COARSE, Rows
+from .rows import Rows
+from .terms import COARSE
 
 __all__ = ["Contour", "growth_on_ray", "step_for"]
 

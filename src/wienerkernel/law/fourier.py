@@ -13,7 +13,8 @@ import numpy as np
 from .._typing import FloatArray, IntArray
 from ..noise import Mixture, Noise
 from .ray import RaySum, Values
-from .rows import COARSE, Rows
+from .rows import Rows
+from .terms import COARSE, Terms
 
 __all__ = ["DECAY", "TRUNCATION", "Fourier", "decay_point", "revival", "window"]
 
@@ -61,29 +62,31 @@ def _subgamma(noise: Noise) -> tuple[float, float]:
 
 def window(rows: Rows) -> tuple[FloatArray, FloatArray]:
     """Interval outside which a row has less than about 1e-16 of its mass, each end of shape (rows,)."""
-    minus, plus = _subgamma(rows.noise)
-    negative, positive = rows.largest
-    reach = []
-    with np.errstate(invalid="ignore"):
-        for along, against in ((minus, plus), (plus, minus)):
-            scale = np.fmax(along * positive, against * negative)
-            scale = np.where(np.isnan(scale), 0.0, scale)
+    reach = [np.full(len(rows), np.sqrt(2 * EXPONENT)) for _ in range(2)]
+    scales = [np.zeros(len(rows)) for _ in range(2)]
+    for terms in rows.terms:
+        minus, plus = _subgamma(terms.noise)
+        negative, positive = terms.largest
+        for side, (along, against) in enumerate(((minus, plus), (plus, minus))):
+            with np.errstate(invalid="ignore"):
+                scale = np.nan_to_num(np.fmax(along * positive, against * negative), nan=0.0, posinf=np.inf)
             # heavy tails: one large term alone makes the sum large
-            heavy = ~np.isfinite(scale)
-            scale = np.where(heavy, 0.0, scale)
-            jump = np.where(heavy, 2 * _largest_term(rows), 0.0) if heavy.any() else 0.0
-            reach.append(np.sqrt(2 * EXPONENT) + EXPONENT * scale + jump)
+            heavy = np.isinf(scale)
+            scales[side] = np.maximum(scales[side], np.where(heavy, 0.0, scale))
+            if heavy.any():
+                reach[side] = reach[side] + np.where(heavy, 2 * _largest_term(terms), 0.0)
+    reach = [side + EXPONENT * scale for side, scale in zip(reach, scales, strict=True)]
     lower, upper = rows.support
     return np.maximum(rows.mean - reach[0], lower), np.minimum(rows.mean + reach[1], upper)
 
 
-def _largest_term(rows: Rows) -> FloatArray:
-    q = 1e-15 / rows.counts.sum() * 10.0 ** np.arange(12)
+def _largest_term(terms: Terms) -> FloatArray:
+    q = 1e-15 / terms.counts.sum() * 10.0 ** np.arange(12)
     with np.errstate(all="ignore"):
-        ends = np.abs(np.stack([rows.noise.ppf(q), rows.noise.isf(q)]))
+        ends = np.abs(np.stack([terms.noise.ppf(q), terms.noise.isf(q)]))
     # where a law cannot tell quantiles so far out, the farthest that it can
     extent = float(np.max(ends[np.isfinite(ends)]))
-    return np.asarray(extent * np.max(np.abs(rows.weights), axis=1))
+    return np.asarray(extent * np.max(np.abs(terms.weights), axis=1))
 
 
 def decay_point(rows: Rows, limit: float = DECAY_LIMIT) -> FloatArray:
@@ -110,14 +113,16 @@ def revival(rows: Rows, decay: FloatArray) -> FloatArray:
     Values on a grid come back together wherever the largest term does, and all terms where the weights have a common
     measure, too; other frequencies are tried at random.
     """
-    atoms = _atoms(rows.noise)
-    step = _grid(atoms)
     t = [decay[:, None] * np.random.default_rng(0).uniform(1.0, 20.0, PROBES)]
-    if step:
+    for terms in rows.terms:
+        atoms = _atoms(terms.noise)
+        step = _grid(atoms)
+        if not step:
+            continue
         number = int(np.clip(MOST_PROBES / (rows.weights.size * len(atoms)), PROBES, 2**13))
         measures = (
-            np.max(np.abs(rows.weights), axis=1),
-            np.array([_grid(np.append(w, 0.0)) for w in rows.weights]),
+            np.max(np.abs(terms.weights), axis=1),
+            np.array([_grid(np.append(w, 0.0)) for w in terms.weights]),
         )
         for measure, returns in zip(measures, (number, 8), strict=True):
             with np.errstate(divide="ignore"):
@@ -131,11 +136,13 @@ def revival(rows: Rows, decay: FloatArray) -> FloatArray:
 def _atoms(noise: Noise) -> FloatArray:
     """Values that have positive probability."""
     parts = [part for _, part in noise.flattened()] if isinstance(noise, Mixture) else [noise]
-    return np.concatenate([part.atoms()[0] for part in parts if part.discrete])
+    return np.concatenate([[]] + [part.atoms()[0] for part in parts if part.discrete])
 
 
 def _grid(values: FloatArray) -> float:
     """Step of the coarsest grid that holds the values and their differences, 0 if there is none, by Euclid."""
+    if not len(values):
+        return 0.0
     gaps = np.diff(np.unique(values))
     step, tolerance = 0.0, GRID * float(np.ptp(values))
     for gap in gaps:
@@ -169,7 +176,7 @@ class Fourier:
         self.rows, self.alias = rows, alias
         self.low, self.high = window
         self.h = 2 * np.pi / float(np.max(self.high - self.low))
-        most = MAX_COSTLY_NODES if rows.noise.costly else MAX_NODES
+        most = MAX_COSTLY_NODES if rows.costly else MAX_NODES
         needed = int(np.ceil(decay / self.h)) + 1
         self.nodes, self.complete = min(needed, most), needed <= most
         self._sum = self._prepare(np.arange(len(rows))) if self.nodes * len(rows) <= MAX_SIZE else None

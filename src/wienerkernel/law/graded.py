@@ -93,14 +93,15 @@ class Graded:
         upper = x > self.rows.mean[index, None]
         distance = np.abs(x - self.rows.mean[index, None])
         tail, pdf = np.zeros(x.shape), np.zeros(x.shape)
-        for weight, count in zip(self.rows.weights[index].T, self.rows.counts, strict=True):
+        columns = zip(self.rows.weights[index].T, self.rows.counts, self.rows.laws, strict=True)
+        for weight, count, noise in columns:
             v = np.where(weight == 0, 1.0, weight)[:, None]
-            rest = self.rows.mean[index, None] - v * self.rows.noise.mean()
+            rest = self.rows.mean[index, None] - v * noise.mean()
             m = (x - rest) / v
             with np.errstate(all="ignore"):
-                beyond = np.where(upper == (v > 0), self.rows.noise.sf(m), self.rows.noise.cdf(m))
+                beyond = np.where(upper == (v > 0), noise.sf(m), noise.cdf(m))
             tail += np.where(weight == 0, 0.0, count)[:, None] * beyond
-            pdf += np.where(weight == 0, 0.0, count)[:, None] * self.rows.noise.pdf(m) / np.abs(v)
+            pdf += np.where(weight == 0, 0.0, count)[:, None] * noise.pdf(m) / np.abs(v)
         # the others deviate by 1 or so, and the tail bends over lengths of x
         error = tail * (tail + 10 / distance**2)
         pdf_error = pdf * (tail + 10 / distance**2)

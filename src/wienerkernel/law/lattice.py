@@ -7,9 +7,9 @@ function of S' at y - n h and at y encloses that of S at y.
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtr
 
 from .._typing import ComplexArray, FloatArray, IntArray
+from ..noise import Noise, as_noise
 from .fourier import Fourier
 from .ray import EPS, Values
 from .rows import Rows
@@ -24,7 +24,7 @@ FEW, MANY, MANY_DISCRETE = 32, 300, 3000
 
 def affordable(rows: Rows) -> bool:
     """Whether the rows have few enough terms."""
-    return int(np.count_nonzero(rows.weights)) <= (MANY_DISCRETE if rows.noise.discrete else MANY)
+    return int(np.count_nonzero(rows.weights)) <= (MANY_DISCRETE if rows.discrete.all() else MANY)
 
 
 class Lattice:
@@ -41,7 +41,7 @@ class Lattice:
         rows = series.rows
         self.series = series
         self.size = SIZES[int(np.count_nonzero(rows.weights)) <= FEW]
-        self.terms = (rows.weights != 0) @ rows.counts + (rows.normal_var > 0)
+        self.terms = rows.copies + (rows.normal_var > 0)
         self.step = (series.high - series.low) / (self.size - self.terms - 8)
         self.first = np.floor(series.low / self.step) - self.terms - 2
         self.below = np.stack([self._below(rows, row) for row in range(len(rows))])
@@ -49,28 +49,26 @@ class Lattice:
     def _below(self, rows: Rows, row: int) -> FloatArray:
         """Distribution function of the sum rounded down, at the points of the lattice."""
         transform = np.ones(self.size // 2 + 1, dtype=complex)
-        for weight, count in zip(rows.weights[row], rows.counts, strict=True):
+        for weight, count, noise in zip(rows.weights[row], rows.counts, rows.laws, strict=True):
             if weight:
-                transform *= self._transform(rows, row, float(weight)) ** count
+                transform *= self._transform(row, float(weight), noise) ** count
         if rows.normal_var[row] > 0:
-            transform *= self._transform(rows, row, 0.0)
+            transform *= self._transform(row, float(np.sqrt(rows.normal_var[row])), as_noise(None))
         mass = np.roll(np.fft.irfft(transform, self.size), -int(self.first[row]) % self.size)
         return np.clip(np.cumsum(mass), 0.0, 1.0)
 
-    def _transform(self, rows: Rows, row: int, weight: float) -> ComplexArray:
-        """Transform of one term rounded down, wrapped round the lattice; weight 0 is the normal part."""
-        step, noise = self.step[row], rows.noise
-        if weight and noise.discrete:
+    def _transform(self, row: int, weight: float, noise: Noise) -> ComplexArray:
+        """Transform of one term rounded down, wrapped round the lattice."""
+        step = self.step[row]
+        if noise.discrete:
             values, mass = noise.atoms()
             cell = (np.ceil(weight * values / step).astype(int) - 1) % self.size
             return np.fft.rfft(np.bincount(cell, weights=mass, minlength=self.size))
         # Wherever the term has its mass, so many points hold what counts of it, for the whole sum has less room.
-        middle = np.rint(weight * float(noise.ppf(0.5)) / step) if weight else 0.0
+        middle = np.rint(weight * float(noise.ppf(0.5)) / step)
         edges = step * (middle + np.arange(-self.size, self.size + 1))
         with np.errstate(all="ignore"):
-            if weight == 0:
-                cdf = ndtr(edges / np.sqrt(rows.normal_var[row]))
-            elif weight > 0:
+            if weight > 0:
                 cdf = noise.cdf(edges / weight)
             else:  # P(vM <= x) = P(M >= x / v)
                 cdf = 1 - noise.cdf(np.nextafter(edges / weight, -np.inf))
@@ -90,7 +88,7 @@ class Lattice:
         )
         error = 0.5 * (high - low) + self.size * EPS
         better = error < values.error
-        cdf = np.where(better, 0.5 * (low + high), values.cdf)
-        return values._replace(
-            cdf=cdf, sf=np.where(better, 1 - cdf, values.sf), error=np.where(better, error, values.error)
-        )
+        # the series, too, belongs into the bracket
+        cdf = np.where(better, 0.5 * (low + high), np.clip(values.cdf, low, high))
+        sf = np.where(cdf == values.cdf, values.sf, 1 - cdf)
+        return values._replace(cdf=cdf, sf=sf, error=np.where(better, error, values.error))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -33,16 +34,17 @@ class AccuracyWarning(UserWarning):
 
 
 class LinearCombination(Combination):
-    """Law of Y = loc + sum_j w_j M_j + N(0, normal_std^2) with independent, equally distributed M_j.
+    """Law of Y = loc + sum_j w_j M_j + N(0, normal_std^2) with independent M_j of one law or of several.
 
     Parameters
     ----------
-    noise : frozen scipy.stats law, str, array-like of shape (n,) or Noise
-        Law of M: anything that :func:`~wienerkernel.as_noise` accepts.
-    weights : array-like of shape (..., D)
-        One row of weights for each law; the laws have the shape S = weights.shape[:-1], broadcast with ``loc`` and
-        ``normal_std``.
-    counts : array-like of int of shape (D,), optional
+    noise : frozen scipy.stats law, str, array-like of shape (n,) or Noise, or list of them
+        Law of M: anything that :func:`~wienerkernel.as_noise` accepts. A list of laws asks for as many arrays of
+        weights; a list of numbers is one law, that of recorded residuals.
+    weights : array-like of shape (..., D), or list of them
+        One row of weights for each linear combination; these have the shape S = weights.shape[:-1], broadcast with
+        ``loc`` and ``normal_std``.
+    counts : array-like of int of shape (D,), or list of them, optional
         Number of independent copies of M_j that share the weight w_j; 1 by default.
     loc : array-like, default 0
     normal_std : array-like, default 0
@@ -67,6 +69,12 @@ class LinearCombination(Combination):
     [0.399576400894, 0.932332358382]
     >>> [round(float(y), 12) + 0.0 for y in Y.ppf(0.5)]
     [2.455894354599, 0.0]
+
+    An exponential variable and two that are uniform:
+
+    >>> Y = LinearCombination(["expon()", "uniform()"], [[1.0], [2.0, 0.5]])
+    >>> round(float(Y.mean()), 12), round(float(Y.cdf(1.0)), 12)
+    (2.25, 0.113651218541)
     """
 
     _block: Block | None = None
@@ -95,10 +103,11 @@ class LinearCombination(Combination):
         >>> round(float(LinearCombination("expon()", [1.0, 1.0]).pdf(1.0)), 12)    # y e^{-y}
         0.367879441171
         """
-        if self.noise.atomic and np.any((self._rows != 0).any(axis=1) & (self.normal_std.ravel() == 0)):
+        if np.any(self._atomic):
+            laws = " and ".join(repr(law) for law, _, _ in self.terms if law.atomic)
             msg = (
-                f"a linear combination of {self.noise!r}, which takes values with positive probability, has no "
-                "density; use cdf, sf or quantiles"
+                f"a linear combination of {laws}, which takes values with positive probability, has no density; use cdf, "
+                "sf or quantiles"
             )
             raise TypeError(msg)
         value, error = self._evaluate(y, "pdf")
@@ -269,13 +278,21 @@ class LinearCombination(Combination):
         """
         return shortest(self.ppf, self.isf, _levels("confidence", confidence), self.shape)
 
+    @cached_property
+    def _atomic(self) -> NDArray[np.bool_]:
+        """Whether a law has atoms, because it has terms and all of them have, shape S."""
+        used = [np.any(weights != 0, axis=-1) for _, weights, _ in self.terms]
+        pairs = list(zip(self.terms, used, strict=True))
+        smooth = np.any([some & (not law.atomic) for (law, _, _), some in pairs], axis=0)
+        return np.asarray(np.any(used, axis=0) & ~smooth & (self.normal_std == 0))
+
     def _blocks(self) -> Iterator[tuple[slice, Block]]:
         if self._block is not None:
             yield slice(None), self._block
             return
         for part, rows in self._chunks():
             block = Block(rows, self.method)
-            if len(rows) == len(self._rows):
+            if len(rows) == len(self._scale):
                 self._block = block
             yield part, block
 
@@ -286,14 +303,14 @@ class LinearCombination(Combination):
     ) -> tuple[FloatArray, FloatArray]:
         """Hand each block its rows of the broadcast arguments as (rows, k) arrays, and put the results in shape."""
         shape = np.broadcast_shapes(arguments[0].shape, self.shape)
-        number = np.broadcast_to(np.arange(len(self._rows)).reshape(self.shape), shape)
+        number = np.broadcast_to(np.arange(len(self._scale)).reshape(self.shape), shape)
         order = np.argsort(number, axis=None, kind="stable").reshape(
-            len(self._rows), -1 if number.size else 0
+            len(self._scale), -1 if number.size else 0
         )
         tables = [np.broadcast_to(argument, shape).ravel()[order] for argument in arguments]
         value, error = np.empty(order.shape), np.empty(order.shape)
         if order.size:
-            for part, block in shown(self._blocks(), len(self._rows), self.verbose):
+            for part, block in shown(self._blocks(), len(self._scale), self.verbose):
                 value[part], error[part] = function(block, part, [table[part] for table in tables])
         return self._in_shape(value, order, shape), self._in_shape(error, order, shape)
 
@@ -318,8 +335,9 @@ class LinearCombination(Combination):
         # Outside the support all is exact, whatever a standardised y rounds to.
         low, high = self.support()
         below, above = points < low, points > high
-        if not self.noise.atomic and name != "pdf":
-            below, above = below | ((points == low) & (low < high)), above | ((points == high) & (low < high))
+        if name != "pdf":
+            inside = (low < high) & ~self._atomic
+            below, above = below | ((points == low) & inside), above | ((points == high) & inside)
         outside = {"pdf": (0.0, 0.0), "cdf": (0.0, 1.0), "sf": (1.0, 0.0)}[name]
         value = np.where(below, outside[0], np.where(above, outside[1], value))
         return value, np.where(below | above, 0.0, error)

@@ -90,11 +90,11 @@ def solve(
     low = np.where(log_scale, -745.0, -np.inf)
     with np.errstate(divide="ignore"):
         high = np.where(np.isfinite(reach), to_xi(other), np.inf)
-        inside = ~log_scale | (sign * (towards - anchor) > 0)
-        floor, ceiling = np.where(inside, to_xi(towards), low), np.minimum(to_xi(away), high)
+        reachable = ~log_scale | (sign * (towards - anchor) > 0)
+        floor, ceiling = np.where(reachable, to_xi(towards), low), np.minimum(to_xi(away), high)
         inner = np.where(floor > low, floor, np.nan), np.where(ceiling < high, ceiling, np.nan)
     x, error = to_x(xi), np.zeros(p.shape)
-    active = np.ones(p.shape, dtype=bool)
+    active, jumps = np.ones(p.shape, dtype=bool), np.zeros(p.shape, dtype=bool)
     previous = np.full(p.shape, np.inf)
     for _ in range(ITERATIONS):
         row = np.flatnonzero(active.any(axis=1))
@@ -122,13 +122,13 @@ def solve(
         usable = np.isfinite(newton) & (newton > lower) & (newton < higher)
         # far from p, a step that goes nowhere comes from a density that is too large for its tail
         usable &= (np.abs(miss) < 1e-3) | (np.abs(newton - position) > tolerance)
-        # Where the density is infinite, Newton's steps hardly gain; then the bracket is halved.
+        # Where the density is infinite or wrong, Newton's steps hardly gain; then the bracket grows or is halved.
         gained = np.abs(miss) < 0.25 * previous[row]
-        following = np.where(usable & (gained | ~bounded), newton, middle)
+        following = np.where(usable & gained, newton, middle)
         following = np.clip(following, floor[row], ceiling[row])
         stuck = (following == position) & ((position == inner[0][row]) | (position == inner[1][row]))
         previous[row] = np.where(np.isfinite(miss), np.abs(miss), np.inf)
-        met = np.abs(tail - p[row]) <= now.error / 4
+        met = np.abs(tail - p[row]) <= np.minimum(now.error / 4, 1e-3 * p[row])
         settled = (np.abs(following - position) <= tolerance) | met | (higher - lower <= tolerance)
         work = active[row]
         xi[row] = np.where(work & ~settled, following, position)
@@ -137,7 +137,15 @@ def solve(
             stated = np.where(stuck, np.fmax(now.error, np.abs(tail - p[row])), now.error)
         error[row] = np.where(work, stated, error[row])
         active[row] = work & ~settled
+        jumps[row] |= work & settled & ~met
         x = to_x(xi)
         if not active.any():
             break
+    # Where the probability jumps over p, the quantile is the point at which it has.
+    reached = np.where(upper, low, high)
+    jumps &= np.isfinite(reached) & (np.abs(reached - xi) <= 1e-9 * (1 + np.abs(xi)))
+    row = np.flatnonzero(jumps.any(axis=1))
+    if len(row):
+        x = np.where(jumps, to_x(np.where(jumps, reached, xi)), x)
+        error[row] = np.where(jumps[row], np.maximum(values(x[row], row).error, error[row]), error[row])
     return x, np.where(active, np.inf, error)

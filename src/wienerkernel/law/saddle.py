@@ -22,6 +22,8 @@ EXPONENT = 40.0
 TINY = float(np.finfo(float).tiny)
 UNDERFLOW, OVERFLOW = -720.0, 300.0
 MOST_NODES = 2**12
+NARROW = 0.01
+"""Standard deviation of a normal part from which on it has decayed by the last of all nodes."""
 SLOWEST = 0.05
 """Decay of |phi| that is assumed at least: the logarithm of what lies beyond the last node has no more than 20 units."""
 SURPRISE = 100.0
@@ -40,16 +42,15 @@ class SaddleTails:
 
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
-        sector = rows.noise.sector()
-        bounded = bool(np.all(np.isfinite(rows.noise.support())))
-        self.theta = 0.0 if bounded or rows.noise.atomic else min(0.6, sector / 2)
+        self.theta = 0.0 if rows.bounded or rows.atomic.any() else min(0.6, rows.sector / 2)
 
     def covers(self, x: FloatArray, index: IntArray) -> NDArray[np.bool_]:
         """Whether x, of shape (n, k) for the rows ``index``, lies in a light tail."""
         low, high = (end[index, None] for end in self.rows.strip)
         lower, upper = (end[index, None] for end in self.rows.support)
         light = np.where(x > self.rows.mean[index, None], high > 0, low < 0)
-        smooth = (self.rows.normal_var[index, None] > 0) | (not self.rows.noise.atomic)
+        # a law with atoms comes back at frequencies beyond any node, unless a normal part is there to stop it
+        smooth = (self.rows.normal_var[index, None] > NARROW**2) | ~self.rows.atomic[index, None]
         return np.asarray(light & smooth & (x > lower) & (x < upper))
 
     def __call__(self, x: FloatArray, index: IntArray) -> Values:

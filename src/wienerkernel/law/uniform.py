@@ -35,7 +35,7 @@ class UniformSum:
     def __init__(self, rows: Rows) -> None:
         terms = np.repeat(rows.weights, rows.counts.astype(int), axis=1)
         n = int(np.count_nonzero(terms[0]))
-        widths = np.sort(np.abs(terms), axis=1)[:, -n:] * (rows.noise.support()[1] - rows.noise.support()[0])
+        widths = np.sort(np.abs(terms), axis=1)[:, -n:]  # of the standard law, on an interval of length 1
         subsets = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
         self.n, self.low, self.high = n, *rows.support
         self.corner = widths @ subsets.T  # (rows, 2^n)
