@@ -31,7 +31,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--quick", type=int, nargs="?", const=200, help="a random part: this many cases")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--laws", nargs="+", help="only laws whose names contain one of these")
+    parser.add_argument("--laws", nargs="+", help="only laws whose names are one of these, or contain one")
     parser.add_argument("--review", action="store_true", help="only the sums that once failed")
     parser.add_argument("--methods", nargs="+", help="only these methods")
     parser.add_argument("--limit", type=float, default=10.0, help="seconds of computing a case may take")
@@ -47,7 +47,9 @@ def chosen(options: argparse.Namespace) -> list[Case]:
     cases = [] if options.review else [case for name in LAWS for case in cases_of(name)]
     cases += REVIEW.values()
     if options.laws:
-        cases = [case for case in cases if any(part in case.law for part in options.laws)]
+        parts = [part for part in options.laws if part not in LAWS]
+        wanted = {name for name in LAWS if name in options.laws or any(part in name for part in parts)}
+        cases = [case for case in cases if case.law in wanted]
     if options.methods:
         cases = [case for case in cases if case.method in options.methods]
     cases = list(dict.fromkeys(cases))

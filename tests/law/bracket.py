@@ -33,6 +33,7 @@ class Law:
 
     ``parts`` are (probability, law with cdf, sf, ppf, isf and support); ``breaks`` the finite points where the
     density of a part is not smooth, ends of supports included; ``normal_std`` belongs to a normal part of each copy.
+    ``cf`` is the characteristic function without that part, and ``copies(n)`` the law of a sum of n copies, if known.
     """
 
     parts: list[tuple[float, object]] = field(default_factory=list)
@@ -40,6 +41,7 @@ class Law:
     breaks: np.ndarray | None = None
     normal_std: float = 0.0
     cf: object = None
+    copies: object = None
     piecewise_uniform: bool = False
 
     def __post_init__(self):
@@ -171,11 +173,11 @@ class Bracket:
         start = int(np.floor((plan.low - self.low_offset + self.loc) / h)) - self.copies - 2
         self.start = start
         up = np.roll(np.fft.irfft(spectra[0], size), -(start % size))
-        self._up = np.cumsum(up)
+        self._up = _cumulative(up)
         self._down = self._up
         self._shift = first  # rounded down, a sum of continuous terms is one cell per term further left
         if twice:
-            self._down = np.cumsum(np.roll(np.fft.irfft(spectra[1], size), -(start % size)))
+            self._down = _cumulative(np.roll(np.fft.irfft(spectra[1], size), -(start % size)))
         self.lost = max(0.0, 1 - kept) + 2 * self.copies * EPS
         norm = min(norms, default=0.0)
         self.rounding = 16 * EPS * np.log2(size) * (1 + self.copies + np.sqrt(size) * norm)
@@ -192,6 +194,13 @@ class Bracket:
         lower = _at(self._up, k_low) - self.unknown
         upper = _at(self._down, k_high) + self.unknown + self.lost
         return np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
+
+
+def _cumulative(mass):
+    """Sums without the drift of equal steps that are all rounded to the same side: by blocks."""
+    blocks = mass.reshape(-1, 256)
+    before = np.concatenate([[0.0], np.cumsum(blocks.sum(axis=1))[:-1]])
+    return (before[:, None] + np.cumsum(blocks, axis=1)).ravel()
 
 
 def _at(cumulative, k):
@@ -220,12 +229,6 @@ def _cells(law, w, edges):
 def _outside(law, w, a, b):
     low, high = (a / w, b / w) if w > 0 else (b / w, a / w)
     return float(law.continuous(np.array(low))[0] + law.continuous(np.array(high))[1])
-
-
-def window(terms, level=LEFT_OUT[0]):
-    """Interval that holds a sum of terms (law, weight, count) up to about ``level`` for each copy on either side."""
-    plan = _Plan(terms, level if _unbounded(terms) else 0.0, 2**10)
-    return plan.low, plan.high
 
 
 class _Plan:

@@ -177,6 +177,51 @@ def quadratic_cf(a, b, d):
     return lambda t: np.exp(1j * (a * t + b * d * d * t / (1 - 2j * b * t))) / np.sqrt(1 - 2j * b * t)
 
 
+def half_line(decay):
+    """Nodes and weights on (0, inf) of an integrand that is analytic and decays at least like e^(-decay v)."""
+    s = np.linspace(-5.5, 4.5, 500)
+    v = np.exp(0.5 * np.pi * np.sinh(s))
+    weight = v * 0.5 * np.pi * np.cosh(s) * (s[1] - s[0])
+    kept = decay * v < 800
+    return v[kept], weight[kept]
+
+
+def positive_and_negative(cf):
+    """A characteristic function, 1 at 0, from one for positive arguments, in pieces that fit into memory."""
+    one = cf(np.zeros(1))[0]
+
+    def whole(t):
+        t = np.asarray(t, dtype=float)
+        flat = np.abs(t).ravel()
+        value = np.concatenate([cf(flat[i : i + 2000]) / one for i in range(0, len(flat), 2000)])
+        return np.where(t < 0, value.reshape(t.shape).conj(), value.reshape(t.shape))
+
+    return whole
+
+
+def lognormal_cf(sigma):
+    """With x = e^(sigma z), and z moved up by i pi / (2 sigma), exp(i t x) becomes exp(-t |x|)."""
+    z = np.linspace(-13, 13, 600)
+    shift = 0.5 * np.pi / sigma
+    weight = np.exp(-0.5 * (z + 1j * shift) ** 2) / np.sqrt(2 * np.pi) * (z[1] - z[0])
+    return positive_and_negative(lambda t: np.exp(-np.multiply.outer(t, np.exp(sigma * z))) @ weight)
+
+
+def pareto_cf(b):
+    """On the vertical line x = 1 + i y."""
+    y, weight = half_line(0.0)
+    weight = 1j * weight * b * (1 + 1j * y) ** (-b - 1)
+    return positive_and_negative(lambda t: np.exp(1j * t) * (np.exp(-np.multiply.outer(t, y)) @ weight))
+
+
+def weibull_cf(a, c):
+    """exponweib(a, c), of which a = 1 is weibull_min(c), on the line x = i y with y^c = v; c < 1."""
+    v, weight = half_line(np.cos(0.5 * np.pi * c))
+    turned = v * np.exp(0.5j * np.pi * c)
+    weight = weight * np.exp(0.5j * np.pi * c) * a * (-np.expm1(-turned)) ** (a - 1) * np.exp(-turned)
+    return positive_and_negative(lambda t: np.exp(-np.multiply.outer(t, v ** (1 / c))) @ weight)
+
+
 def bounded_cf(law, breaks):
     """Sum over a quadrature of a law on a short interval; it resolves some hundred radians and says NaN beyond."""
     at, complement, weight = double_exponential(64)
@@ -229,10 +274,21 @@ class Entry:
         return evaluate(self.expression)
 
 
-def _scipy(expression, cf=None, breaks=()):
+def _gammas(a, scale=1.0):
+    def copies(n):
+        law = Law([(1.0, quick(stats.gamma(n * a, scale=scale)))])
+        law.cf = shifted(gamma_cf(n * a), 0.0, scale)
+        return law
+
+    return copies
+
+
+def _scipy(expression, cf=None, breaks=(), copies=None):
     frozen = evaluate(expression)
     ends = [end for end in frozen.support() if np.isfinite(end)]
-    return Entry(expression, Law([(1.0, quick(frozen))], breaks=np.array([*ends, *breaks]), cf=cf))
+    return Entry(
+        expression, Law([(1.0, quick(frozen))], breaks=np.array([*ends, *breaks]), cf=cf, copies=copies)
+    )
 
 
 def _bounded(expression, breaks=()):
@@ -301,10 +357,12 @@ def _laws():
     )
     return {
         "norm": _scipy("stats.norm(0.5, 2.0)", shifted(lambda t: np.exp(-0.5 * t * t), 0.5, 2.0)),
-        "expon": _scipy("stats.expon()", gamma_cf(1.0)),
-        "gamma(.1)": _scipy("stats.gamma(0.1)", gamma_cf(0.1)),
-        "gamma(.25)": _scipy("stats.gamma(0.25, scale=2.0)", shifted(gamma_cf(0.25), 0.0, 2.0)),
-        "gamma(5)": _scipy("stats.gamma(5.0)", gamma_cf(5.0)),
+        "expon": _scipy("stats.expon()", gamma_cf(1.0), copies=_gammas(1.0)),
+        "gamma(.1)": _scipy("stats.gamma(0.1)", gamma_cf(0.1), copies=_gammas(0.1)),
+        "gamma(.25)": _scipy(
+            "stats.gamma(0.25, scale=2.0)", shifted(gamma_cf(0.25), 0.0, 2.0), copies=_gammas(0.25, 2.0)
+        ),
+        "gamma(5)": _scipy("stats.gamma(5.0)", gamma_cf(5.0), copies=_gammas(5.0)),
         "uniform": _scipy("stats.uniform()", uniform_cf),
         "arcsine": _scipy("stats.arcsine()", lambda t: np.exp(0.5j * t) * special.j0(0.5 * t)),
         "triang": _bounded("stats.triang(0.3)", [0.3]),
@@ -316,11 +374,11 @@ def _laws():
         "powerlaw(.05)": _bounded("stats.powerlaw(0.05)"),
         "t(3)": _scipy("stats.t(3.0)", student_cf(3.0)),
         "t(2.1)": _scipy("stats.t(2.1)", student_cf(2.1)),
-        "lognorm(1)": _scipy("stats.lognorm(1.0)"),
-        "pareto(2.5)": _scipy("stats.pareto(2.5)"),
+        "lognorm(1)": _scipy("stats.lognorm(1.0)", lognormal_cf(1.0)),
+        "pareto(2.5)": _scipy("stats.pareto(2.5)", pareto_cf(2.5)),
         "loguniform": _bounded("stats.loguniform(1e-3, 1.0)"),
-        "exponweib": _scipy("stats.exponweib(0.3, 0.7)"),
-        "weibull_min(.3)": _scipy("stats.weibull_min(0.3)"),
+        "exponweib": _scipy("stats.exponweib(0.3, 0.7)", weibull_cf(0.3, 0.7)),
+        "weibull_min(.3)": _scipy("stats.weibull_min(0.3)", weibull_cf(1.0, 0.3)),
         "laplace": _scipy("stats.laplace()", lambda t: 1 / (1 + t * t), [0.0]),
         "loglaplace(3)": _scipy("stats.loglaplace(3.0)", None, [1.0]),
         "histogram(6)": _histogram("[1, 4, 2, 7, 3, 1]", "np.linspace(-1, 2, 7)"),

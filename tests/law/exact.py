@@ -8,7 +8,7 @@ inversion formula of Gil-Pelaez (1951) for characteristic functions known in clo
 from __future__ import annotations
 
 import numpy as np
-from law.bracket import NORMAL, dyadic, merged, window
+from law.bracket import NORMAL, dyadic, merged
 from scipy import special
 
 EPS = float(np.finfo(float).eps)
@@ -21,9 +21,11 @@ CHUNK = 2**20
 def exact_cdf(law, weights, y, *, counts=None, loc=0.0, normal_std=0.0, budget=MAX_EVALUATIONS):
     """P(Y <= y) and an error for it, inf where none of the ways leads there; each of the shape of y."""
     terms, std = merged(law, weights, counts, normal_std)
+    terms = [(law.copies(c), w, 1) if c > 1 and law.copies else (law, w, c) for law, w, c in terms]
     z = np.asarray(y, dtype=float).ravel() - loc
     value, error = np.full(z.shape, 0.5), np.full(z.shape, np.inf)
-    for way in (_outcomes, _inversion, _nested):
+    few = sum(count for _, _, count in terms) + (std > 0) <= 2
+    for way in (outcomes_of, nested, inversion) if few else (outcomes_of, inversion, nested):
         answer = way(terms, std, z, budget)
         if answer is not None:
             better = answer[1] < error
@@ -36,7 +38,7 @@ def exact_cdf(law, weights, y, *, counts=None, loc=0.0, normal_std=0.0, budget=M
 # All outcomes
 
 
-def _outcomes(terms, std, z, budget):
+def outcomes_of(terms, std, z, budget):
     if any(law.parts for law, _, _ in terms):
         return None
     sums, p = np.zeros(1), np.ones(1)
@@ -132,7 +134,7 @@ class _Nest:
         hits = (z[:, None] - self.breaks[n - 1]) / w
         x = np.concatenate([cuts, hits], axis=1)
         with np.errstate(all="ignore"):
-            u, v = np.asarray(part.cdf(x)), np.asarray(part.sf(x))
+            u, v = np.clip(part.cdf(x), 0.0, 1.0), np.clip(part.sf(x), 0.0, 1.0)
         ends = np.ones((len(z), 1))
         u = np.sort(np.concatenate([0 * ends, u, ends], axis=1), axis=1)
         v = -np.sort(-np.concatenate([ends, v, 0 * ends], axis=1), axis=1)
@@ -166,7 +168,7 @@ def _term_cdf(law, w, z):
     return (below if w > 0 else above) + (w * x <= z[..., None]) @ p
 
 
-def _nested(terms, std, z, budget):
+def nested(terms, std, z, budget):
     copies = sum(count for _, _, count in terms)
     if copies + (std > 0) > 4:
         return None
@@ -210,39 +212,49 @@ def _nest_once(single, z):
 # Inversion
 
 
-def _inversion(terms, std, z, budget):
-    """Midpoint sums of Gil-Pelaez' integral: exact up to the mass more than half a period away from y."""
-    copies = sum(count for _, _, count in terms)
+def inversion(terms, std, z, budget):
+    """The integral of Gil-Pelaez, by Gauss-Legendre panels that are graded towards 0 and follow the oscillation."""
     if any(law.cf is None for law, _, _ in terms):
         return None
     total = np.sqrt(sum(c * w * w * law.var() for law, w, c in terms) + std**2)
+    mean = sum(c * w * law.mean() for law, w, c in terms)
 
     def cf(t):
         result = np.exp(-0.5 * (std * t) ** 2).astype(complex)
         for law, w, count in terms:
-            result *= law.cf(w * t) ** count
+            result *= (np.exp(-1j * law.mean() * w * t) * law.cf(w * t)) ** count
         return result
 
-    t = np.geomspace(2.0, 1e6, 6000) / total
-    above = np.flatnonzero(~(np.abs(cf(t)) < 1e-17))
+    t = np.geomspace(2.0, 1e6, 4000) / total
+    size = np.exp(-0.5 * (std * t) ** 2)
+    for law, w, count in terms:
+        size *= np.nan_to_num(np.abs(law.cf(w * t)), nan=1.0) ** count  # at most 1 where it is not known
+    above = np.flatnonzero(size > 1e-17)
     if len(above) == 0 or above[-1] > len(t) - 500:
         return None
-    end = t[above[-1] + 1] * total
-    every = [(law, w, count) for law, w, count in terms] + ([(NORMAL, std, 1)] if std > 0 else [])
-    low, high = window(every)
-    period = 2.2 * max(high - low, total)
-    step = 2 * np.pi / period
-    nodes = int(np.ceil(end / total / step)) + 1
-    if nodes > 2**19:
+    end = t[above[-1] + 1]
+    # 20 nodes resolve a turn and a half of each factor
+    bandwidth = float(np.max(np.abs(z - mean))) + sum(c * _extent(law, w) for law, w, c in terms) + 10 * total
+    panels = int(np.ceil(end * bandwidth / 8))
+    if panels > 2**12:
         return None
-    inside = np.clip(z, low, high)
-    k = np.arange(nodes) + 0.5
-    value, size, area = np.full(z.shape, 0.5), 0.0, 0.0
-    for start in range(0, nodes, 2**13):
-        t = k[start : start + 2**13] * step
-        term = cf(t) / (np.pi * k[start : start + 2**13])
-        value -= (np.exp(-1j * np.outer(inside, t)) @ term).imag
-        size, area = size + float(np.abs(term).sum()), area + float(np.abs(term) @ t)
-    place = max(abs(low), abs(high), *(count * abs(w) * abs(law.mean()) for law, w, count in terms))
-    error = 2e-15 + EPS * (4 * copies * size + 4 * place * area + np.sqrt(nodes)) + 4e-16 * copies
+    first = end / panels
+    edges = np.concatenate([[0.0], first * 0.5 ** np.arange(60, 0, -1), first * np.arange(1, panels + 1)])
+    node, _, weight = _gauss(20)
+    value, size, turns = np.full(z.shape, 0.5), 0.0, 0.0
+    for start in range(0, len(edges) - 1, 400):
+        left, right = edges[:-1][start : start + 400], edges[1:][start : start + 400]
+        t = (left[:, None] + (right - left)[:, None] * node).ravel()
+        term = cf(t) * ((right - left)[:, None] * weight).ravel() / (np.pi * t)
+        if np.any(np.isnan(term)):
+            return None
+        value -= (np.exp(-1j * np.outer(z - mean, t)) @ term).imag
+        size, turns = size + float(np.abs(term).sum()), turns + float(np.abs(term) @ t)
+    copies = sum(count for _, _, count in terms)
+    error = 5e-14 + EPS * (copies * size + 4 * turns * (bandwidth + abs(mean)))
     return np.clip(value, 0.0, 1.0), np.full(z.shape, error)
+
+
+def _extent(law, w):
+    """How far from its mean a term has a singular point that makes its characteristic function oscillate."""
+    return abs(w) * float(np.max(np.abs(law.breaks - law.mean()), initial=0.0))

@@ -16,7 +16,7 @@ from wienerkernel.law import LinearCombination
 from wienerkernel.noise import Mixture
 
 SIZE, BUDGET = 2**17, 3e5
-SAMPLE = 20
+SAMPLE = 16
 
 
 def assert_holds(case):
