@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import mpmath
 import numpy as np
 import pytest
@@ -75,6 +77,24 @@ def test_bracket_encloses_sums_of_uniform_variables(weights):
     y = np.sum(weights) * np.array([-0.1, 0.0, 0.01, 0.3, 0.5, 0.99, 1.0, 1.1])
     exact = [irwin_hall(weights, v) if v < sum(weights) else 1.0 for v in y]
     assert_encloses(Bracket(Law([(1.0, stats.uniform())]), weights, size=SIZE), y, exact, 1e-4)
+
+
+def test_bracket_of_many_equal_masses_is_certain_beyond_the_support():
+    # such a normal part is finer than the lattice, and the masses of the uniform law are all rounded alike
+    bracket = Bracket(Law([(1.0, stats.uniform())]), [1e-6, 10**-1.5, 1e3], normal_std=2.89e-6, size=2**18)
+    lower, upper = bracket.cdf(np.array([-1.0, 1001.0]))
+    assert lower[0] == 0
+    assert upper[1] == 1
+    assert upper[0] < 1e-11
+    assert lower[1] > 1 - 1e-11
+
+
+def test_bracket_far_from_the_origin_knows_that_its_cells_are_rounded():
+    loc, scale, w = 1e6, 1e-6, 0.37
+    y = w * loc + w * scale * np.linspace(0.05, 0.95, 19)
+    exact = [float((Fraction(v) / Fraction(w) - Fraction(loc)) / Fraction(scale)) for v in y.tolist()]
+    bracket = Bracket(Law([(1.0, stats.uniform(loc, scale))]), [w], size=SIZE)
+    assert_encloses(bracket, y, exact, 1e-2)
 
 
 def test_bracket_encloses_exponential_variables_of_both_signs_and_a_location():

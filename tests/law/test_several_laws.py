@@ -124,7 +124,9 @@ def test_mixtures_and_smoothed_residuals_may_be_among_the_laws():
     y = np.linspace(-1.0, 2.5, 8)
     nodes, weights = np.polynomial.legendre.leggauss(200)
     x, w = 0.5 * (nodes + 1), 0.5 * weights
-    expected = 0.25 * smooth.cdf(2 * y) + 0.25 * smooth.cdf(2 * (y - 1)) + 0.5 * smooth.cdf(2 * (y[:, None] - x)) @ w
+    expected = (
+        0.25 * smooth.cdf(2 * y) + 0.25 * smooth.cdf(2 * (y - 1)) + 0.5 * smooth.cdf(2 * (y[:, None] - x)) @ w
+    )
     np.testing.assert_allclose(Y.cdf(y), expected, rtol=0, atol=1e-12)
 
 

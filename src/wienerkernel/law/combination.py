@@ -226,7 +226,9 @@ class Combination:
             for start in range(0, n, step):
                 stop = min(start + step, n)
                 draws = law.rvs((stop - start, total), random_state=generator)
-                result[start:stop] += np.add.reduceat(draws, first, axis=1) @ weights.reshape(size, weights.shape[-1]).T
+                result[start:stop] += (
+                    np.add.reduceat(draws, first, axis=1) @ weights.reshape(size, weights.shape[-1]).T
+                )
         result += self.loc.ravel()
         if np.any(self.normal_std > 0):
             result += self.normal_std.ravel() * generator.standard_normal(result.shape)
