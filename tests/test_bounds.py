@@ -179,10 +179,11 @@ def test_chernoff_finds_the_best_exponent(noise):
     posterior = fitted(noise)
     lower, upper = bound(posterior, WHERE, norm=NORM, method="chernoff")
     law = posterior.distribution(WHERE, "estimate").law
+    ((_, weights, _),) = law.terms
     worst = NORM * np.sqrt(posterior.uncertainty(WHERE).model)
     left, right = posterior.noise.strip()
     for row in range(len(WHERE)):
-        w = law.weights[row]
+        w = weights[row]
         for sign, margin in ((-1, posterior.mean(WHERE) - lower), (1, upper - posterior.mean(WHERE))):
             v = sign * w
 

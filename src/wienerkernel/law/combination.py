@@ -89,6 +89,11 @@ class Combination:
             for law, parts in columns.items()
         }
 
+    @property
+    def noise(self) -> Noise | tuple[Noise, ...]:
+        """The law of the terms, or the laws of several."""
+        return self.terms[0][0] if len(self.terms) == 1 else tuple(law for law, _, _ in self.terms)
+
     def __repr__(self) -> str:
         parts = ", ".join(f"{w.shape[-1]} weights of {law!r}" for law, w, _ in self.terms)
         return f"<{type(self).__name__}: shape {self.shape}, {parts}>"
