@@ -23,7 +23,9 @@ sys.path[0] = str(ROOT / "tests")  # in place of this folder, whose law.py would
 from law.cases import LAWS, REVIEW, Case, Outcome, cases_of, check
 
 RESULTS = ROOT / "benchmarks" / "results" / "sweep.txt"
-LINE = "{:16s} {:>5s} {:>7s} {:>9s} {:>9s} {:>9s} {:>8s} {:>8s} {:>6s}  {}"
+LINE = "{:16s} {:>5s} {:>7s} {:>9s} {:>9s} {:>9s} {:>6s} {:>8s} {:>6s}  {}"
+SHARP = 1e-10
+"""Width of the bounds of an oracle that is as good as exact."""
 
 
 def arguments() -> argparse.Namespace:
@@ -70,7 +72,7 @@ def table(outcomes: list[Outcome]) -> str:
         "true",
         "stated",
         "ratio",
-        "bracket",
+        "sharp",
         "seconds",
         "failed",
         "kinds of violations",
@@ -89,8 +91,8 @@ def table(outcomes: list[Outcome]) -> str:
                 str(sum(bool(outcome.refused) for outcome in group)),
                 f"{max((outcome.true for outcome in answered), default=0.0):.1e}",
                 f"{max((outcome.stated for outcome in answered), default=0.0):.1e}",
-                f"{max((finding.ratio for finding in findings if finding.kind in PROBABILITIES), default=0.0):.1e}",
-                f"{max((outcome.width for outcome in answered), default=0.0):.1e}",
+                f"{max((outcome.ratio for outcome in answered), default=0.0):.1e}",
+                f"{np.mean([outcome.width < SHARP for outcome in answered] or [1]):.0%}",
                 f"{max((outcome.seconds for outcome in group), default=0.0):.1f}",
                 str(sum(bool(outcome.findings) for outcome in group)),
                 ", ".join(f"{kind} {n}" for kind, n in sorted(kinds.items(), key=lambda item: -item[1])),

@@ -33,7 +33,8 @@ class Law:
 
     ``parts`` are (probability, law with cdf, sf, ppf, isf and support); ``breaks`` the finite points where the
     density of a part is not smooth, ends of supports included; ``normal_std`` belongs to a normal part of each copy.
-    ``cf`` is the characteristic function without that part, and ``copies(n)`` the law of a sum of n copies, if known.
+    ``cf`` is the characteristic function without that part, with a relative error ``cf_error``, and ``copies(n)`` the law of a sum of n copies, if known;
+    ``cost`` is what a quantile costs, roughly in tenths of a microsecond.
     """
 
     parts: list[tuple[float, object]] = field(default_factory=list)
@@ -41,7 +42,9 @@ class Law:
     breaks: np.ndarray | None = None
     normal_std: float = 0.0
     cf: object = None
+    cf_error: float = 4 * EPS
     copies: object = None
+    cost: float = 1.0
     piecewise_uniform: bool = False
 
     def __post_init__(self):

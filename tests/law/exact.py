@@ -12,9 +12,11 @@ from law.bracket import NORMAL, dyadic, merged
 from scipy import special
 
 EPS = float(np.finfo(float).eps)
-MAX_OUTCOMES = 400_000
+MAX_OUTCOMES = 3_000_000
 MAX_EVALUATIONS = 3e7
 GOOD = 3e-14
+USABLE = 1e-9
+"""Larger differences of two quadratures are no estimates."""
 CHUNK = 2**20
 
 
@@ -32,6 +34,7 @@ def exact_cdf(law, weights, y, *, counts=None, loc=0.0, normal_std=0.0, budget=M
             value, error = np.where(better, answer[0], value), np.where(better, answer[1], error)
         if np.all(error < 1e-13):
             break
+    error = np.where(error < USABLE, error, np.inf)
     return value.reshape(np.shape(y)), error.reshape(np.shape(y))
 
 
@@ -41,15 +44,14 @@ def exact_cdf(law, weights, y, *, counts=None, loc=0.0, normal_std=0.0, budget=M
 def outcomes_of(terms, std, z, budget):
     if any(law.parts for law, _, _ in terms):
         return None
-    sums, p = np.zeros(1), np.ones(1)
     copies = sum(count for _, _, count in terms)
+    sums, p, work = np.zeros(1), np.ones(1), 0
     for law, w, count in terms:
         for _ in range(count):
-            if len(sums) * len(law.atoms[0]) > 4 * MAX_OUTCOMES:
+            work += len(sums) * len(law.atoms[0])
+            if work > MAX_OUTCOMES:
                 return None
             sums, p = _collected(np.add.outer(sums, w * law.atoms[0]), np.multiply.outer(p, law.atoms[1]))
-            if len(sums) > MAX_OUTCOMES:
-                return None
     error = np.full(z.shape, 4 * EPS * (1 + copies) + max(0.0, 1 - p.sum()))
     if std > 0:
         value = np.array([special.ndtr((v - sums) / std) @ p for v in z])
@@ -143,7 +145,7 @@ class _Nest:
         length = length[row, piece]
         smooth = law.piecewise_uniform and all(other.piecewise_uniform for other, _ in self.terms[: n - 1])
         at, complement, weight = _gauss(8) if smooth else double_exponential(per_unit)
-        self.budget -= length.size * len(at)
+        self.budget -= length.size * len(at) * law.cost
         if self.budget < 0:
             raise _TooMany
         node = u[row, piece][:, None] + length[:, None] * at
@@ -251,7 +253,11 @@ def inversion(terms, std, z, budget):
         value -= (np.exp(-1j * np.outer(z - mean, t)) @ term).imag
         size, turns = size + float(np.abs(term).sum()), turns + float(np.abs(term) @ t)
     copies = sum(count for _, _, count in terms)
-    error = 5e-14 + EPS * (copies * size + 4 * turns * (bandwidth + abs(mean)))
+    error = (
+        2e-14
+        + size * sum(c * law.cf_error for law, _, c in terms)
+        + EPS * (copies * size + 4 * turns * (bandwidth + abs(mean)))
+    )
     return np.clip(value, 0.0, 1.0), np.full(z.shape, error)
 
 
