@@ -847,8 +847,7 @@ def _judge_quantiles(outcome, law, oracle, levels, answers, support, report):
     before, after = oracle.cdf(middle)
     bad = np.maximum(before - levels, levels - after) > allowed(error)
     if bad.any():
-        before[bad] = oracle.cdf((middle - 2 * slack)[bad])[0]
-        after[bad] = oracle.cdf((middle + 2 * slack)[bad])[1]
+        before[bad], after[bad] = oracle.cdf(middle[bad], 2 * slack[bad])
     miss = np.where(ok, np.maximum(np.maximum(before - levels, levels - after), 0.0), 0.0)
     outcome.true = max(outcome.true, float(miss.max()))
     outcome.ratio = max(outcome.ratio, float(np.max(miss / allowed(error))))
