@@ -288,15 +288,107 @@ def _silent(*args, **options):
         return tune(*args, **options)
 
 
-def test_tuned_likelihood_is_at_least_that_of_scikit_learn():
+WIDE = (1e-4, 1e4)
+
+
+def test_tuned_likelihood_under_the_users_bounds_is_at_least_that_of_scikit_learn():
     rng = np.random.default_rng(2)
     X = rng.uniform(-4, 4, (50, 1))
     y = np.sin(X[:, 0]) + 0.2 * rng.normal(size=50)
-    tuned = tune(Data(X, y[:, None], np.ones(50)), 1.0 * RBF(1.0))
+    kernel, noise = Constant(1.0, WIDE) * RBF(1.0, WIDE), Family("norm", bounds={"std": WIDE})
+    tuned = tune(Data(X, y[:, None], np.ones(50)), kernel, noise)
     kernel = theirs.ConstantKernel(1.0) * theirs.RBF(1.0) + theirs.WhiteKernel(0.1)
     reference = GaussianProcessRegressor(kernel, n_restarts_optimizer=3, random_state=0).fit(X, y)
     assert tuned.value >= reference.log_marginal_likelihood_value_ - 1e-4
     assert tuned.ridge == pytest.approx(reference.kernel_.k2.noise_level, rel=1e-2)
+
+
+@pytest.mark.parametrize("seed", [1, 25])
+@pytest.mark.parametrize("trend", [None, "constant"])
+def test_the_leave_one_out_score_does_not_run_away_on_lines_with_growing_noise(seed, trend):
+    """Without priors the kernel's variance ends at its bound, and predictions a little outside are absurd."""
+    rng = np.random.default_rng(seed)
+    X = np.exp(rng.normal(0, 0.5, (60, 1)))
+    y = (1 + 2 * X) * (1 + 0.15 * rng.normal(size=(60, 1)))
+    data = Data(X, y, np.ones(60), trend=trend)
+    tuned = tune(data, method="loo")
+    assert tuned.parameters["kernel.k1.value"] < 100 * np.mean(y**2)
+    outside = data.smoother(tuned.kernel, tuned.noise, data.covariance(tuned.ridge)).mean(
+        2 * X.max(keepdims=True)
+    )
+    assert 0.0 < outside[0, 0] < 4 * y.max()
+
+
+@pytest.mark.parametrize("noise", [1e-3, 0.3])
+def test_priors_move_a_well_determined_optimum_by_much_less_than_its_standard_error(noise):
+    rng = np.random.default_rng(0)
+    X = np.sort(rng.uniform(0, 10, (80, 1)), axis=0)
+    f = np.linalg.cholesky(RBF(0.7)(X) + 1e-10 * np.eye(80)) @ rng.normal(size=(80, 1))
+    data = Data(X, f + noise * rng.normal(size=X.shape), np.ones(80))
+    kernel, family = Constant(1.0, WIDE) * RBF(1.0, WIDE), Family("norm", bounds={"std": (1e-6, 1e2)})
+    free, weak = tune(data, kernel, family), tune(data, 1.0 * RBF(1.0))
+    maximum = np.log(list(free.parameters.values()))
+    likelihood = Likelihood(data, Parameters(kernel, family))
+    hessian = np.array(
+        [likelihood(maximum + step)[1] - likelihood(maximum - step)[1] for step in 1e-4 * np.eye(3)]
+    )
+    errors = np.sqrt(np.diag(np.linalg.inv(-hessian / 2e-4)))
+    shift = np.log(list(weak.parameters.values())) - maximum
+    assert np.all(np.abs(shift) < 0.25 * errors)
+    assert free.value - 0.05 < weak.value <= free.value
+
+
+@pytest.mark.parametrize("method", ["likelihood", "loo"])
+def test_the_value_is_that_of_the_objective_without_the_prior(method):
+    data = _data()
+    tuned = _silent(data, 1.0 * RBF(1.0), method=method)
+    objective = {"likelihood": Likelihood, "loo": LeaveOneOutScore}[method]
+    values = np.log(list(tuned.parameters.values()))
+    expected = objective(data, Parameters(1.0 * RBF(1.0), Family("norm"))).value(values)
+    assert tuned.value == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_score_that_still_grows_at_a_bound_yields_to_the_likelihood():
+    rng = np.random.default_rng(21)
+    X = rng.normal(size=(6, 1))
+    data = Data(X, X + 1e-3 * rng.standard_t(2.5, size=(6, 1)), np.ones(6))
+    with pytest.warns(ConvergenceWarning, match=r"grows up to the bound of noise\.std.*the likelihood's"):
+        tuned = tune(data, 1.0 * RBF(1.0), method="loo")
+    assert tuned.parameters == tune(data, 1.0 * RBF(1.0)).parameters
+
+
+def test_factors_share_the_variance_of_their_product():
+    data = Data(np.linspace(1, 2, 9)[:, None], np.linspace(1e3, 2e3, 9)[:, None], np.ones(9))
+    square = np.mean(data.y**2)
+    for kernel in (
+        2.0 * RBF(1.0),
+        2.0 * Linear(1.0),
+        Linear(1.0) * Linear(1.0) * RBF(1.0),
+        Polynomial(3),
+        Polynomial(2),
+    ):
+        box = search_box(data, Parameters(kernel, KnownLaw(as_noise("norm()"))))
+        centre = kernel.with_theta(box.centre)
+        assert square / 2 < np.mean(centre.diag(data.X)) < 10 * square
+
+
+def test_a_feature_map_starts_at_the_size_of_the_data():
+    data = Data(np.linspace(1, 2, 9)[:, None], np.linspace(1e3, 2e3, 9)[:, None], np.ones(9))
+    kernel = FeatureMap(lambda X: 1e-3 * np.hstack([X, X**2]))
+    box = search_box(data, Parameters(kernel, KnownLaw(as_noise("norm()"))))
+    assert np.mean(kernel.with_theta(box.start).diag(data.X)) == pytest.approx(np.mean(data.y**2))
+
+
+def test_a_users_bounds_replace_the_prior_and_equal_ones_fix_the_noise():
+    data = _data()
+    box = search_box(
+        data, Parameters(Constant(1.0, WIDE) * RBF(1.0), Family("norm", bounds={"std": (0.1, 9.0)}))
+    )
+    assert np.isinf(box.spread).tolist() == [True, False, True]
+    np.testing.assert_allclose(np.exp([box.low[2], box.high[2]]), [0.1, 9.0])
+    assert _silent(
+        data, 1.0 * RBF(1.0), Family("norm", bounds={"std": (0.4, 0.4)})
+    ).noise.std() == pytest.approx(0.4)
 
 
 def test_tuning_finds_scale_and_shape_of_gamma_noise():

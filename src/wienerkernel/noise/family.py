@@ -59,6 +59,10 @@ class NoiseModel(Protocol):
         """Whether the standard deviation is a parameter."""
 
     @property
+    def std_bounds(self) -> tuple[float, float] | None:
+        """The user's bounds of the standard deviation."""
+
+    @property
     def shape_names(self) -> tuple[str, ...]:
         """Names of the free shapes."""
 
@@ -88,6 +92,7 @@ class KnownLaw:
     """
 
     free_std = False
+    std_bounds = None
     shape_names: tuple[str, ...] = ()
     linear_shapes: tuple[str, ...] = ()
     shape_bounds: FloatArray = np.empty((0, 2))
@@ -111,12 +116,14 @@ class Family:
         Location, if it is known; the mean of the noise is then whatever the shapes and the scale make it. None puts
         the location where the mean is 0.
     bounds : mapping of str to pair of floats, default=None
-        Bounds of shapes by name. A shape whose bounds are equal is fixed.
+        Bounds of shapes by name, and of the standard deviation as ``"std"``. What has equal bounds is fixed. Without
+        bounds of its own the standard deviation has a weak prior, centred on a fraction of that of y.
 
     Attributes
     ----------
     shape_names : tuple of str
     shape_bounds : ndarray of shape (k, 2)
+    std_bounds : tuple of float or None
 
     Examples
     --------
@@ -141,8 +148,12 @@ class Family:
         self.loc = None if loc is None else float(loc)
         names = tuple((self.dist.shapes or "").replace(",", " ").split())
         given = dict(bounds or {})
-        if unknown := set(given) - set(names):
-            msg = f"bounds names {sorted(unknown)}, but the shapes of {self.dist.name} are {list(names)}"
+        if unknown := set(given) - {*names, "std"}:
+            msg = f"bounds names {sorted(unknown)}, but {self.dist.name} has {[*names, 'std']}"
+            raise ValueError(msg)
+        self.std_bounds = _checked_pair("std", given["std"]) if "std" in given else None
+        if self.std_bounds and self.std_bounds[0] <= 0:
+            msg = f"bounds['std'] must be positive, got {given['std']!r}"
             raise ValueError(msg)
         table = {**dict.fromkeys(names, DEFAULT_BOUNDS), **BOUNDS.get(self.dist.name, {}), **given}
         pairs = [_checked_pair(name, table[name]) for name in names]
@@ -224,6 +235,7 @@ class ScaledShape:
     """
 
     free_std = True
+    std_bounds = None
     shape_names: tuple[str, ...] = ()
     linear_shapes: tuple[str, ...] = ()
     shape_bounds: FloatArray = np.empty((0, 2))

@@ -46,7 +46,8 @@ class Tuned:
         The given one, or the noise variance.
     method : {"likelihood", "loo"}
     value : float
-        Value of the objective, a sum over samples.
+        Value of the objective, a sum over samples, without the priors: the Gaussian log-likelihood or the
+        leave-one-out log score.
     parameters : dict of str to float
         All free parameters by name: kernel hyperparameters, ``noise.std``, shapes of the noise.
     n_evaluations : int
@@ -80,6 +81,9 @@ def tune(
 ) -> Tuned:
     """Find the free parameters of kernel and noise.
 
+    Parameters whose bounds come from the data have weak log-normal priors there, so that those which the data hardly
+    determine do not run away; parameters with bounds of the user's have none, and end at the pure maximum.
+
     Parameters
     ----------
     data : Data
@@ -101,7 +105,8 @@ def tune(
     Warns
     -----
     sklearn.exceptions.ConvergenceWarning
-        By name: parameters that ended at a bound or that the data do not determine, and a search that did not converge.
+        By name: parameters that ended at a bound or that the data do not determine, a search that did not converge, and
+        a leave-one-out score that grows up to a bound, in which case all values are those of the likelihood.
 
     Examples
     --------
@@ -162,6 +167,7 @@ class _Search:
     def _residuals(self, method: str) -> tuple[Parameters, FloatArray, float]:
         """Shape from the residuals of normal noise; then, for loo, from those under that shape, and so on."""
         parameters, values, value = self.run(Family("norm"), "likelihood")
+        likelihood = values
         for _ in range(RESIDUAL_ROUNDS if method == "loo" else 1):
             shape = self._residual_shape(parameters, values)
             if shape is None:
@@ -170,7 +176,9 @@ class _Search:
             if method == "loo":
                 # The shape belongs to these values: a search that begins far from them would not see it.
                 score = LeaveOneOutScore(self.data, parameters)
-                values, value = self._climb(score, search_box(self.data, parameters), values)
+                values, value = self._climb(score, search_box(self.data, parameters), [values], likelihood)
+                if values is likelihood:
+                    break
         return parameters, values, value
 
     def _residual_shape(self, parameters: Parameters, values: FloatArray) -> SmoothedResiduals | None:
@@ -191,7 +199,7 @@ class _Search:
         objective = Likelihood(self.data, parameters)
         if start is None:
             start = self.optimiser.best_of(objective.value, list(_starts(box, parameters)), box)
-        return self.optimiser.maximise(objective, start, box, free)
+        return self.optimiser.maximise(objective, [start], box, free)
 
     def _shapes(self, parameters: Parameters, values: FloatArray) -> FloatArray:
         """The shapes alone, by the leave-one-out score: the best of a few, then a search from there."""
@@ -205,7 +213,7 @@ class _Search:
             start[free] = box.low[free] + np.array(point) * (box.high - box.low)[free]
             starts.append(start)
         best = self.optimiser.best_of(objective.value, starts, box)
-        return self.optimiser.maximise(objective, best, box, free)[0]
+        return self.optimiser.maximise(objective, [best], box, free)[0]
 
     def _loo(self, parameters: Parameters, values: FloatArray) -> tuple[FloatArray, float]:
         """From the likelihood's maximum, and from the best of the points that the likelihood started with."""
@@ -213,17 +221,30 @@ class _Search:
         others = list(_starts(box, parameters))
         for other in others:
             other[parameters.shapes] = values[parameters.shapes]
-        found = self._climb(score, box, values)
-        message = self.optimiser.message
-        second = self._climb(score, box, self.optimiser.best_of(score.value, others, box))
-        if found[1] >= second[1]:
-            self.optimiser.message = message
-            return found
-        return second
+        best = self.optimiser.best_of(score.value, others, box)
+        return self._climb(score, box, [values, best], values)
 
-    def _climb(self, score: LeaveOneOutScore, box: SearchBox, start: FloatArray) -> tuple[FloatArray, float]:
-        """Maximise the score over all parameters from one point."""
-        return self.optimiser.maximise(score, start, box, np.ones(len(start), dtype=bool))
+    def _climb(
+        self,
+        score: LeaveOneOutScore,
+        box: SearchBox,
+        starts: list[FloatArray],
+        likelihood: FloatArray,
+    ) -> tuple[FloatArray, float]:
+        """Maximise the score over all parameters; a maximum at a bound from the data yields to the likelihood's values.
+
+        There the score does not determine the parameter, prior or not, while the likelihood does.
+        """
+        values, value = self.optimiser.maximise(score, starts, box, np.ones(len(box.start), dtype=bool))
+        ended, known = (np.any(box.at_bound(point), axis=0) for point in (values, likelihood))
+        runaway = ended & ~known & np.isfinite(box.spread)
+        if runaway.any():
+            names = ", ".join(np.array(score.parameters.names)[runaway])
+            self.notes.append(
+                f"the leave-one-out score grows up to the bound of {names}, so that all values are the likelihood's"
+            )
+            return likelihood, score.value(likelihood)
+        return values, value
 
     def warn(self, parameters: Parameters, values: FloatArray) -> None:
         """Tell what a user should know, in one warning."""
@@ -232,7 +253,6 @@ class _Search:
         box, n = search_box(self.data, parameters), self.data.y.size
         names = np.array(parameters.names)
         notes = list(self.notes)
-        tolerance = 1e-6 * np.maximum(1.0, box.high - box.low)
         flat = (
             self.optimiser.steepest[: len(values)] < 1e-7 * n
             if len(self.optimiser.steepest)
@@ -241,11 +261,9 @@ class _Search:
         flat = flat & (box.low < box.high)
         if flat.any():
             notes.append(f"the data do not determine {', '.join(names[flat])}")
-        for side, end, near in (
-            ("lower", box.low, values <= box.low + tolerance),
-            ("upper", box.high, values >= box.high - tolerance),
-        ):
-            for k in np.flatnonzero(near & ~flat & (box.low < box.high)):
+        ends = zip(("lower", "upper"), (box.low, box.high), box.at_bound(values), strict=True)
+        for side, end, near in ends:
+            for k in np.flatnonzero(near & ~flat):
                 shown = float(np.exp(end[k]) if _is_log(parameters)[k] else end[k])
                 notes.append(f"{names[k]} ended at its {side} bound {shown:.3g}")
         if len(values) > n:
