@@ -34,6 +34,7 @@ from wienerkernel.tuning.likelihood import Likelihood
 from wienerkernel.tuning.log_density import LogDensity
 from wienerkernel.tuning.loo_laws import LeaveOneOutLaws
 from wienerkernel.tuning.loo_score import LeaveOneOutScore
+from wienerkernel.tuning.residuals import residual_shape
 from wienerkernel.tuning.rows import Rows
 from wienerkernel.tuning.search_box import search_box
 from wienerkernel.tuning.standard_law import StandardLaw, slope_of
@@ -427,6 +428,31 @@ def test_residuals_give_their_shape_and_the_tuned_variance():
     assert tuned.noise.mean() == pytest.approx(0.0, abs=1e-12)
     assert tuned.noise.std() == pytest.approx(tuned.parameters["noise.std"])
     assert tuned.noise.cumulants(3)[2] > 0
+
+
+def test_residuals_do_not_score_themselves():
+    """On normal data a shape taken from the residuals is no better than the normal law."""
+    kernel, gain = RBF(1.0, "fixed"), []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(-3, 3, (25, 1))
+        data = Data(X, np.sin(X) + 0.3 * rng.normal(size=X.shape), np.ones(25))
+        residuals, normal = (_silent(data, kernel, noise, method="loo") for noise in ("residuals", "norm"))
+        gain.append(residuals.value - normal.value)
+    assert np.mean(gain) < 0
+
+
+@pytest.mark.parametrize("repeats", [1, 6])
+def test_every_sample_is_scored_by_the_residuals_of_others(repeats):
+    X = np.repeat(np.linspace(0, 3, 8)[:, None], repeats, axis=0)
+    data = Data(X, np.random.default_rng(0).normal(size=(len(X), 2)), np.ones(len(X)))
+    parameters = Parameters(RBF(1.0), Family("norm"))
+    shape = residual_shape(data, parameters, np.zeros(2))
+    scored = np.concatenate([index for index, _ in shape.folds])
+    assert np.sort(scored).tolist() == list(range(data.y.size))
+    for index, law in shape.folds:
+        assert len(law.residuals.values) == data.y.size - len(index)
+    _assert_gradient(LeaveOneOutScore(data, Parameters(RBF(1.0), shape)), np.array([0.1, -0.2]), 5e-6)
 
 
 def test_replicates_show_the_shape_of_the_noise_without_a_model():

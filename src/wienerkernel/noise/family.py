@@ -6,13 +6,13 @@ its own, whatever the family calls its scale, because the Gaussian quasi-likelih
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._typing import FloatArray
+from .._typing import FloatArray, IntArray
 from . import as_noise
 from .base import Noise
 from .scipy_law import ScipyNoise
@@ -227,6 +227,9 @@ class ScaledShape:
     Parameters
     ----------
     shape : SmoothedResiduals
+    folds : sequence of (ndarray of int, SmoothedResiduals), default=()
+        Numbers of samples, and the shape that was made without them: by which they are to be scored, since a
+        sample that is part of its own density is too likely.
 
     Examples
     --------
@@ -240,8 +243,11 @@ class ScaledShape:
     linear_shapes: tuple[str, ...] = ()
     shape_bounds: FloatArray = np.empty((0, 2))
 
-    def __init__(self, shape: SmoothedResiduals) -> None:
+    def __init__(
+        self, shape: SmoothedResiduals, folds: Sequence[tuple[IntArray, SmoothedResiduals]] = ()
+    ) -> None:
         self.shape = shape
+        self.folds = folds
 
     def law(self, std: float, shapes: ArrayLike = ()) -> Noise:  # noqa: ARG002
         """The shape with this standard deviation and mean 0."""

@@ -18,13 +18,12 @@ from .._typing import FloatArray, RandomState
 from ..kernels import Kernel
 from ..noise import Noise
 from ..noise.base import as_generator
-from ..noise.family import Family, NoiseModel, ScaledShape, noise_model
-from ..noise.smoothed import SmoothedResiduals
+from ..noise.family import Family, NoiseModel, noise_model
 from .data import Data, Parameters
 from .likelihood import Likelihood
 from .loo_score import LeaveOneOutScore
 from .optimiser import Optimiser
-from .residuals import outside_support, replicate_residuals, standardised_residuals
+from .residuals import outside_support, residual_shape
 from .search_box import SearchBox, default_kernel, search_box
 
 __all__ = ["METHODS", "Tuned", "tune"]
@@ -169,10 +168,11 @@ class _Search:
         parameters, values, value = self.run(Family("norm"), "likelihood")
         likelihood = values
         for _ in range(RESIDUAL_ROUNDS if method == "loo" else 1):
-            shape = self._residual_shape(parameters, values)
+            shape = residual_shape(self.data, parameters, values)
             if shape is None:
+                self.notes.append("the residuals do not differ, so that noise='residuals' is normal noise")
                 break
-            parameters = Parameters(self.kernel, ScaledShape(shape))
+            parameters = Parameters(self.kernel, shape)
             if method == "loo":
                 # The shape belongs to these values: a search that begins far from them would not see it.
                 score = LeaveOneOutScore(self.data, parameters)
@@ -180,15 +180,6 @@ class _Search:
                 if values is likelihood:
                     break
         return parameters, values, value
-
-    def _residual_shape(self, parameters: Parameters, values: FloatArray) -> SmoothedResiduals | None:
-        residuals = replicate_residuals(self.data)
-        if residuals is None:
-            residuals = standardised_residuals(LeaveOneOutScore(self.data, parameters).smoother(values))
-        if np.ptp(residuals) <= 1e-12 * np.max(np.abs(residuals), initial=0.0):
-            self.notes.append("the residuals do not differ, so that noise='residuals' is normal noise")
-            return None
-        return SmoothedResiduals(residuals - residuals.mean())
 
     def _likelihood(
         self, parameters: Parameters, start: FloatArray | None = None
