@@ -36,6 +36,7 @@ from wienerkernel.tuning.loo_laws import LeaveOneOutLaws
 from wienerkernel.tuning.loo_score import LeaveOneOutScore
 from wienerkernel.tuning.residuals import residual_shape
 from wienerkernel.tuning.rows import Rows
+from wienerkernel.tuning.search import _shape_starts, _skewness
 from wienerkernel.tuning.search_box import search_box
 from wienerkernel.tuning.standard_law import StandardLaw, slope_of
 
@@ -400,6 +401,45 @@ def test_tuning_finds_scale_and_shape_of_gamma_noise():
     assert tuned.noise.mean() == pytest.approx(0.0, abs=1e-12)
     assert tuned.parameters["noise.a"] == pytest.approx(0.5, rel=0.3)
     assert tuned.noise.std() == pytest.approx(np.sqrt(2.0), rel=0.3)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_sign_of_the_skew_is_found(sign):
+    """The symmetric member of the skew-normal family is a stationary point of every score."""
+    rng, kernel = np.random.default_rng(1), RBF(1.0, "fixed")
+    X = rng.uniform(-3, 3, (60, 1))
+    noise = stats.skewnorm(2.0).ppf((rng.permutation(60) + 0.5) / 60)[:, None]
+    data = Data(X, sign * (np.sin(X) + noise - noise.mean()), np.ones(60))
+    skewed, normal = (tune(data, kernel, family) for family in ("skewnorm", "norm"))
+    assert 1.0 < sign * skewed.parameters["noise.a"] < 10.0
+    score, symmetric = (
+        LeaveOneOutScore(data, Parameters(kernel, KnownLaw(tuned.noise))).value(np.empty(0))
+        for tuned in (skewed, normal)
+    )
+    assert score > symmetric + 0.3
+
+
+@pytest.mark.parametrize(
+    ("family", "sides"),
+    [
+        ("skewnorm", 2),
+        ("johnsonsu", 2),
+        ("beta", 2),
+        ("genextreme", 2),
+        ("jf_skew_t", 2),
+        ("t", 1),
+        ("gamma", 1),
+    ],
+)
+def test_searches_for_shapes_start_on_both_sides_of_symmetric_laws(family, sides):
+    parameters = Parameters(RBF(1.0), Family(family))
+    box = search_box(_data(), parameters)
+    starts = _shape_starts(box, parameters, box.start)
+    assert len(starts) == sides
+    if sides == 2:
+        left, right = ([_skewness(parameters, start[parameters.shapes]) for start in side] for side in starts)
+        assert np.max(left) < -1e-6
+        assert np.nanmin(right) > 1e-6
 
 
 def test_a_given_law_and_fixed_hyperparameters_stay_as_they_are():

@@ -12,7 +12,7 @@ from .._typing import FloatArray
 from ..linalg import NotPositiveDefiniteError
 from .search_box import SearchBox
 
-__all__ = ["Objective", "Optimiser"]
+__all__ = ["FAILURES", "Objective", "Optimiser"]
 
 MAX_ITERATIONS = 300
 RESTART_RANGE = np.log(20.0)

@@ -22,7 +22,7 @@ from ..noise.family import Family, NoiseModel, noise_model
 from .data import Data, Parameters
 from .likelihood import Likelihood
 from .loo_score import LeaveOneOutScore
-from .optimiser import Optimiser
+from .optimiser import FAILURES, Optimiser
 from .residuals import outside_support, residual_shape
 from .search_box import SearchBox, default_kernel, search_box
 
@@ -30,6 +30,7 @@ __all__ = ["METHODS", "Tuned", "tune"]
 
 METHODS = ("likelihood", "loo")
 SHAPE_STARTS = 5
+SYMMETRIC = 1e-6  # skewness
 RESIDUAL_ROUNDS = 2
 
 
@@ -193,18 +194,13 @@ class _Search:
         return self.optimiser.maximise(objective, [start], box, free)
 
     def _shapes(self, parameters: Parameters, values: FloatArray) -> FloatArray:
-        """The shapes alone, by the leave-one-out score: the best of a few, then a search from there."""
+        """The shapes alone, by the leave-one-out score: searches from the best of a few laws of either skew."""
         box, objective = search_box(self.data, parameters), LeaveOneOutScore(self.data, parameters)
         free = np.zeros(len(values), dtype=bool)
         free[parameters.shapes] = True
-        fractions = (np.arange(SHAPE_STARTS) + 0.5) / SHAPE_STARTS
-        starts = []
-        for point in itertools.product(fractions, repeat=int(free.sum())):
-            start = values.copy()
-            start[free] = box.low[free] + np.array(point) * (box.high - box.low)[free]
-            starts.append(start)
-        best = self.optimiser.best_of(objective.value, starts, box)
-        return self.optimiser.maximise(objective, [best], box, free)[0]
+        sides = _shape_starts(box, parameters, values)
+        best = [self.optimiser.best_of(objective.value, side, box) for side in sides]
+        return self.optimiser.maximise(objective, best, box, free)[0]
 
     def _loo(self, parameters: Parameters, values: FloatArray) -> tuple[FloatArray, float]:
         """From the likelihood's maximum, and from the best of the points that the likelihood started with."""
@@ -283,6 +279,34 @@ def _starts(box: SearchBox, parameters: Parameters) -> Iterator[FloatArray]:
     )
     for shorter, more in itertools.product((0.0, 1.5), (0.0, 1.0)):
         yield box.start - shorter * box.lengths + more * noise
+
+
+def _shape_starts(box: SearchBox, parameters: Parameters, values: FloatArray) -> list[list[FloatArray]]:
+    """A grid of shapes, in two parts if there are laws of either skew, and then without symmetric ones.
+
+    Where the skewness vanishes faster than the shape, as that of the skew-normal law does, the score is stationary at
+    the symmetric law, and a search would not leave it.
+    """
+    low, high = box.low[parameters.shapes], box.high[parameters.shapes]
+    signed = ~_is_log(parameters)[parameters.shapes]  # equidistant like logarithms, on both sides of 0
+    ends = np.where(signed, np.arcsinh([low, high]), [low, high])
+    fractions = (np.arange(SHAPE_STARTS) + 0.5) / SHAPE_STARTS
+    points = ends[0] + np.array(list(itertools.product(fractions, repeat=len(low)))) * (ends[1] - ends[0])
+    points = np.where(signed, np.sinh(np.where(signed, points, 0.0)), points)
+    starts = np.repeat(values[None], len(points), axis=0)
+    starts[:, parameters.shapes] = points
+    skewness = np.array([_skewness(parameters, point) for point in points])
+    left, right = skewness < -SYMMETRIC, ~(skewness <= SYMMETRIC)  # a skewness that does not exist is kept
+    sides = [starts[left], starts[right]] if left.any() and right.any() else [starts]
+    return [list(side) for side in sides]
+
+
+def _skewness(parameters: Parameters, shapes: FloatArray) -> float:
+    """NaN where there is none, or no law."""
+    try:
+        return float(parameters.noise.law(1.0, shapes).cumulants(3)[2])
+    except FAILURES:
+        return np.nan
 
 
 def _is_log(parameters: Parameters) -> NDArray[np.bool_]:
