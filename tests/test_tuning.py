@@ -557,6 +557,27 @@ def test_bad_luck_ends_in_a_model_and_a_warning_that_names_the_parameter(case, m
     assert 0 < tuned.noise.std() < np.inf
 
 
+@pytest.mark.parametrize("method", ["likelihood", "loo"])
+@pytest.mark.parametrize("y", [np.zeros(9), np.full(9, 3.0), np.full(1, 3.0)])
+def test_targets_that_do_not_vary_end_without_a_search_for_the_shape_of_the_noise(y, method, monkeypatch):
+    monkeypatch.setattr(LeaveOneOutScore, "__call__", None)
+    data = Data(np.linspace(0, 1, len(y))[:, None], y[:, None], np.ones(len(y)))
+    with pytest.warns(ConvergenceWarning, match=r"the targets do not vary.*do not determine.*noise\.a"):
+        tuned = tune(data, None, "gamma", method=method)
+    assert np.isfinite(tuned.value)
+
+
+@pytest.mark.parametrize("method", ["likelihood", "loo"])
+@pytest.mark.parametrize("y", [np.full(9, 3.0), np.full(1, 3.0), np.arange(2.0)])
+def test_residuals_that_do_not_show_a_shape_are_normal_noise(y, method):
+    data = Data(np.linspace(0, 1, len(y))[:, None], y[:, None], np.ones(len(y)))
+    with pytest.warns(ConvergenceWarning, match="tuning: "):
+        tuned = tune(data, None, "residuals", method=method)
+    assert tuned.noise.gaussian
+    with pytest.warns(ConvergenceWarning, match="tuning: "):
+        assert tuned.value == pytest.approx(tune(data, None, "norm", method=method).value)
+
+
 FAMILIES = (
     "beta exponnorm fisk gamma genextreme gennorm genpareto gumbel_r invgamma invgauss laplace logistic lognorm lomax "
     "pareto skewnorm t triang uniform weibull_min"

@@ -47,7 +47,7 @@ def residual_shape(data: Data, parameters: Parameters, values: FloatArray) -> Sc
     known, folds = np.isfinite(residuals), []
     for k in range(min(FOLDS, residuals.size)):
         others = residuals[known & (fold != k)]
-        if np.ptp(others) <= 1e-12 * np.max(np.abs(others), initial=0.0):
+        if len(np.unique(others)) < 2 or np.ptp(others) <= 1e-12 * np.max(np.abs(others)):
             return None
         folds.append((np.flatnonzero(fold == k), SmoothedResiduals(others - others.mean())))
     return ScaledShape(SmoothedResiduals(residuals[known] - residuals[known].mean()), folds)

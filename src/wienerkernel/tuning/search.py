@@ -152,6 +152,8 @@ class _Search:
         self.notes: list[str] = []
 
     def run(self, model: NoiseModel | str, method: str) -> tuple[Parameters, FloatArray, float]:
+        if not np.ptp(self.data.y, axis=0).any():
+            return self._without_variation(model, method)
         if isinstance(model, str):
             return self._residuals(method)
         parameters = Parameters(self.kernel, model)
@@ -164,6 +166,17 @@ class _Search:
             values, value = self._loo(parameters, values)
         return parameters, values, value
 
+    def _without_variation(
+        self, model: NoiseModel | str, method: str
+    ) -> tuple[Parameters, FloatArray, float]:
+        """The values of the likelihood, and shapes in the middle of their range."""
+        self.notes.append("the targets do not vary, which tells nothing of the noise")
+        parameters = Parameters(self.kernel, Family("norm") if isinstance(model, str) else model)
+        values, value = self._likelihood(parameters)
+        if method == "loo":
+            value = LeaveOneOutScore(self.data, parameters).value(values)
+        return parameters, values, value
+
     def _residuals(self, method: str) -> tuple[Parameters, FloatArray, float]:
         """Shape from the residuals of normal noise; then, for loo, from those under that shape, and so on."""
         parameters, values, value = self.run(Family("norm"), "likelihood")
@@ -172,7 +185,7 @@ class _Search:
             shape = residual_shape(self.data, parameters, values)
             if shape is None:
                 self.notes.append("the residuals do not differ, so that noise='residuals' is normal noise")
-                break
+                return self.run(Family("norm"), method)
             parameters = Parameters(self.kernel, shape)
             if method == "loo":
                 # The shape belongs to these values: a search that begins far from them would not see it.
