@@ -37,7 +37,7 @@ from wienerkernel.tuning.loo_score import LeaveOneOutScore
 from wienerkernel.tuning.residuals import residual_shape
 from wienerkernel.tuning.rows import Rows
 from wienerkernel.tuning.search import _shape_starts, _skewness
-from wienerkernel.tuning.search_box import search_box
+from wienerkernel.tuning.search_box import default_kernel, search_box, variance_at_odds
 from wienerkernel.tuning.standard_law import StandardLaw, slope_of
 
 KERNELS = {
@@ -625,6 +625,40 @@ def test_a_support_that_excludes_the_residuals_is_named():
     y = 0.02 * rng.standard_t(3, size=X.shape) + np.where(np.arange(30)[:, None] == 13, 5.0, 0.0)
     with pytest.warns(ConvergenceWarning, match="outside the support of noise"):
         tune(Data(X, y, np.ones(30)), RBF(1.0, "fixed") * Constant(0.01, "fixed"), "uniform(-0.1, 0.2)")
+
+
+@pytest.mark.parametrize("trend", [None, "constant"])
+@pytest.mark.parametrize("kernel", [RBF(1.0), RBF(1.0) + Matern(2.0), ScikitLearnKernel(theirs.RBF(1.1))])
+@pytest.mark.parametrize("size", [1e-2, 1e2])
+def test_a_kernel_without_an_amplitude_that_does_not_fit_the_data_is_named(size, kernel, trend):
+    data = _data()
+    with pytest.warns(ConvergenceWarning, match=r"multiply the kernel by a constant, 1\.0 \* "):
+        tune(Data(data.X, size * data.y, data.noise_scale, trend=trend), kernel)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        None,
+        1.0 * RBF(1.0),
+        RBF(1.0) * Matern(2.0) * Constant(2.0),
+        Constant(0.01, "fixed") * RBF(1.0),
+        Linear(1.0),
+        Linear(1.0, "fixed"),
+        FeatureMap(lambda X: X, 2.0, "fixed"),
+        Polynomial(2),
+    ],
+)
+def test_a_kernel_whose_amplitude_is_free_or_given_on_purpose_is_not_named(kernel):
+    data = _data()
+    large = Data(data.X, 1e2 * data.y, data.noise_scale)
+    assert variance_at_odds(large, default_kernel(large) if kernel is None else kernel) == ""
+
+
+@pytest.mark.parametrize("size", [0.4, 1.0, 2.5])
+def test_a_kernel_without_an_amplitude_that_fits_the_data_is_not_named(size):
+    y = size * np.array([[1.0], [-1.0]])
+    assert variance_at_odds(Data(np.arange(2.0)[:, None], y, np.ones(2)), RBF(1.0)) == ""
 
 
 def test_a_trend_that_the_rows_do_not_determine_is_an_error():

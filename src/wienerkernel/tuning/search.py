@@ -24,7 +24,7 @@ from .likelihood import Likelihood
 from .loo_score import LeaveOneOutScore
 from .optimiser import FAILURES, Optimiser
 from .residuals import outside_support, residual_shape
-from .search_box import SearchBox, default_kernel, search_box
+from .search_box import SearchBox, default_kernel, search_box, variance_at_odds
 
 __all__ = ["METHODS", "Tuned", "tune"]
 
@@ -270,6 +270,8 @@ class _Search:
             notes.append(f"{n} samples do not determine {len(values)} parameters ({', '.join(names)})")
         if self.optimiser.message:
             notes.append(f"the search for {', '.join(names)} did not converge: {self.optimiser.message}")
+        if message := variance_at_odds(self.data, parameters.kernel_at(values)):
+            notes.append(message)
         outside = outside_support(self.data, parameters, values)
         if outside:
             notes.append(

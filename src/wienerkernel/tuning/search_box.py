@@ -31,20 +31,24 @@ from ..kernels import (
     RationalQuadratic,
     Sum,
 )
+from ..kernels.compose import bracketed
 from ..kernels.parameters import DEFAULT_BOUNDS
 from .data import Data, Parameters
 
-__all__ = ["SearchBox", "default_kernel", "search_box"]
+__all__ = ["SearchBox", "default_kernel", "search_box", "variance_at_odds"]
 
 LENGTH_FRACTION, LENGTH_MULTIPLE = 0.5, 100.0
 VARIANCE_FACTOR = 1e6
 ALIKE = 3.0
+AT_ODDS = 10.0
 NOISE_FACTORS = (1e-8, 10.0)
 LENGTH_WIDTHS, NOISE_SHARE = 2.0, np.exp(-1.0)
 """Medians of the priors on length scales, in widths of the inputs, and on the noise, in standard deviations of y."""
 LENGTH_SPREAD, SIZE_SPREAD, NOISE_SPREAD = 1.5, 1.5, 3.0
 """Standard deviations of the logarithms of length scales and of the standard deviations of function and noise."""
 DEFAULT = np.log(DEFAULT_BOUNDS)
+AMPLITUDES = (Constant, Linear, FeatureMap)
+"""Kernels with a hyperparameter that sets their size."""
 
 
 @dataclass(frozen=True)
@@ -184,6 +188,52 @@ def search_box(data: Data, parameters: Parameters) -> SearchBox:
     )
 
 
+def variance_at_odds(data: Data, kernel: Kernel) -> str:
+    """What to tell of a kernel whose variance is neither tuned nor given on purpose, and does not fit the data.
+
+    Parameters
+    ----------
+    data : Data
+    kernel : Kernel
+
+    Returns
+    -------
+    str
+        Empty where the variance of the kernel is that of y (its mean square without a trend) within a factor of 10,
+        or where a hyperparameter sets it, fixed or not.
+
+    Examples
+    --------
+    >>> variance_at_odds(Data(np.zeros((2, 1)), np.array([[30.0], [40.0]]), np.ones(2)), RBF(1.0))
+    'the kernel has the fixed variance 1, but y has the mean square 1.25e+03: multiply the kernel by a constant, 1.0 * RBF()'
+    """
+    points = data.places.points
+    variance, shifted = (
+        float(np.mean(arrays.as_numpy(k.diag(points))))
+        for k in (kernel, kernel.with_theta(kernel.theta + 0.1))
+    )
+    size = _Extent.of(data).square
+    alike = variance <= AT_ODDS * size and size <= AT_ODDS * variance
+    if alike or shifted != variance or any(isinstance(k, AMPLITUDES) for k in _elementary(kernel)):
+        return ""
+    measure = "variance" if data.trend else "mean square"
+    return (
+        f"the kernel has the fixed variance {variance:.3g}, but y has the {measure} {size:.3g}: multiply the kernel by "
+        f"a constant, 1.0 * {bracketed(kernel, Sum)}"
+    )
+
+
+def _elementary(kernel: Kernel) -> Iterator[Kernel]:
+    """The kernels that a kernel is made of."""
+    if isinstance(kernel, Sum | Product):
+        yield from _elementary(kernel.k1)
+        yield from _elementary(kernel.k2)
+    elif isinstance(kernel, Power):
+        yield from _elementary(kernel.kernel)
+    else:
+        yield kernel
+
+
 def _leaves(kernel: Kernel, variance: float) -> Iterator[tuple[Kernel, str, float]]:
     """The elementary kernel, the name there, and the variance that is expected of it, for each entry of theta.
 
@@ -205,7 +255,7 @@ def _leaves(kernel: Kernel, variance: float) -> Iterator[tuple[Kernel, str, floa
 
 def _has_amplitude(kernel: Kernel) -> bool:
     """Whether some hyperparameter sets the size of the kernel."""
-    return any(isinstance(leaf, Constant | Linear | FeatureMap) for leaf, _, _ in _leaves(kernel, 1.0))
+    return any(isinstance(leaf, AMPLITUDES) for leaf in _elementary(kernel) if leaf.names)
 
 
 class _Entry(NamedTuple):
