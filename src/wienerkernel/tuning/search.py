@@ -270,7 +270,7 @@ class _Search:
             notes.append(f"{n} samples do not determine {len(values)} parameters ({', '.join(names)})")
         if self.optimiser.message:
             notes.append(f"the search for {', '.join(names)} did not converge: {self.optimiser.message}")
-        if message := variance_at_odds(self.data, parameters.kernel_at(values)):
+        if message := variance_at_odds(self.data, self.kernel):
             notes.append(message)
         outside = outside_support(self.data, parameters, values)
         if outside:
