@@ -123,10 +123,10 @@ class Optimiser:
             return start, objective(start)[0]
         if len(self.steepest) != len(start):
             self.steepest = np.zeros(len(start))
-        worst = -np.inf
+        worst, first = -np.inf, np.nan
 
         def loss(point: FloatArray) -> tuple[float, FloatArray]:
-            nonlocal worst
+            nonlocal worst, first
             values = start.copy()
             values[free] = point
             self.evaluations += 1
@@ -140,6 +140,9 @@ class Optimiser:
             self.steepest = np.maximum(self.steepest, np.where(free, np.abs(gradient), 0.0))
             prior, slope = box.log_prior(values)
             result = -(value + prior) / self.n_samples
+            # Relative to where the search began: its end must not depend on the unit of y, which shifts all values.
+            first = result if np.isnan(first) else first
+            result -= first
             worst = max(worst, result)
             return result, -(gradient + slope)[free] / self.n_samples
 
@@ -156,7 +159,7 @@ class Optimiser:
         self.message = "" if best.success or _stationary(best, bounds) else str(best.message)
         values = start.copy()
         values[free] = best.x
-        return values, float(-best.fun * self.n_samples) - box.log_prior(values)[0]
+        return values, float(-(best.fun + np.nan_to_num(first)) * self.n_samples) - box.log_prior(values)[0]
 
 
 def _stationary(result: Any, bounds: FloatArray) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,11 +20,11 @@ from ..noise import Noise
 from ..noise.base import as_generator
 from ..noise.family import Family, NoiseModel, noise_model
 from .data import Data, Parameters
-from .likelihood import Likelihood
+from .likelihood import Likelihood, relative_scales
 from .loo_score import LeaveOneOutScore
 from .optimiser import FAILURES, Optimiser
 from .residuals import outside_support, residual_shape
-from .search_box import SearchBox, default_kernel, search_box, variance_at_odds
+from .search_box import SearchBox, default_kernel, has_free_scale, search_box, variance_at_odds
 
 __all__ = ["METHODS", "Tuned", "tune"]
 
@@ -51,6 +51,8 @@ class Tuned:
     parameters : dict of str to float
         All free parameters by name: kernel hyperparameters, ``noise.std``, shapes of the noise.
     n_evaluations : int
+    output_scale : ndarray of shape (n_y,)
+        Output k has the kernel and the noise times ``output_scale[k]`` (the kernel twice). The scales multiply to 1.
 
     Examples
     --------
@@ -68,6 +70,7 @@ class Tuned:
     value: float
     parameters: dict[str, float] = field(default_factory=dict)
     n_evaluations: int = 0
+    output_scale: FloatArray = field(default_factory=lambda: np.ones(1))
 
 
 def tune(
@@ -123,11 +126,9 @@ def tune(
     if method == "loo" and data.noise_scale.ndim == 2:
         msg = "tuning by 'loo' needs independent noise: noise_scale must be of shape (n,); use tuning='likelihood'"
         raise ValueError(msg)
-    search = _Search(
-        data, default_kernel(data) if kernel is None else kernel, n_restarts, as_generator(random_state)
-    )
-    search.kernel(data.places.points[:1])  # a kernel for other inputs says so
     model = noise_model(noise)
+    search = _Search(data, kernel, model, n_restarts, as_generator(random_state))
+    search.kernel(data.places.points[:1])  # a kernel for other inputs says so
     parameters, values, value = search.run(model, method)
     search.warn(parameters, values)
     fitted = parameters.noise_at(values)
@@ -140,16 +141,38 @@ def tune(
         value=value,
         parameters=dict(zip(parameters.names, shown.tolist(), strict=True)),
         n_evaluations=search.optimiser.evaluations,
+        output_scale=search.output_scale,
     )
 
 
 class _Search:
-    """The searches of one call, and what is to be told about them."""
+    """The searches of one call, and what is to be told about them.
 
-    def __init__(self, data: Data, kernel: Kernel, n_restarts: int, generator: Any) -> None:
-        self.data, self.kernel = data, kernel
+    Outputs are divided by their scales: first by their sizes, then by what the likelihood finds.
+    """
+
+    def __init__(
+        self, data: Data, kernel: Kernel | None, model: NoiseModel | str, n_restarts: int, generator: Any
+    ) -> None:
+        self.data, self.output_scale = data, np.ones(data.y.shape[1])
+        self.own_scales = (
+            data.y.shape[1] > 1 and (kernel is None or has_free_scale(kernel)) and _is_scale_family(model)
+        )
+        if self.own_scales:
+            self._divide(
+                relative_scales(np.mean((data.y - data.y.mean(axis=0) * bool(data.trend)) ** 2, axis=0))
+            )
+        self._sized = self.data
+        self.kernel = default_kernel(self.data) if kernel is None else kernel
         self.optimiser = Optimiser(data.y.size, n_restarts, generator)
         self.notes: list[str] = []
+
+    def _divide(self, scale: FloatArray) -> None:
+        self.output_scale = self.output_scale * scale
+        self.data = replace(self.data, y=self.data.y / scale)
+
+    def _box(self, parameters: Parameters) -> SearchBox:
+        return search_box(self._sized, parameters)
 
     def run(self, model: NoiseModel | str, method: str) -> tuple[Parameters, FloatArray, float]:
         if not np.ptp(self.data.y, axis=0).any():
@@ -190,7 +213,7 @@ class _Search:
             if method == "loo":
                 # The shape belongs to these values: a search that begins far from them would not see it.
                 score = LeaveOneOutScore(self.data, parameters)
-                values, value = self._climb(score, search_box(self.data, parameters), [values], likelihood)
+                values, value = self._climb(score, self._box(parameters), [values], likelihood)
                 if values is likelihood:
                     break
         return parameters, values, value
@@ -198,17 +221,20 @@ class _Search:
     def _likelihood(
         self, parameters: Parameters, start: FloatArray | None = None
     ) -> tuple[FloatArray, float]:
-        box = search_box(self.data, parameters)
+        box = self._box(parameters)
         free = np.ones(len(box.start), dtype=bool)
         free[parameters.shapes] = False
-        objective = Likelihood(self.data, parameters)
+        objective = Likelihood(self.data, parameters, self.own_scales)
         if start is None:
             start = self.optimiser.best_of(objective.value, list(_starts(box, parameters)), box)
-        return self.optimiser.maximise(objective, [start], box, free)
+        values, value = self.optimiser.maximise(objective, [start], box, free)
+        if self.own_scales:
+            self._divide(objective.output_scale(values))
+        return values, value
 
     def _shapes(self, parameters: Parameters, values: FloatArray) -> FloatArray:
         """The shapes alone, by the leave-one-out score: searches from the best of a few laws of either skew."""
-        box, objective = search_box(self.data, parameters), LeaveOneOutScore(self.data, parameters)
+        box, objective = self._box(parameters), LeaveOneOutScore(self.data, parameters)
         free = np.zeros(len(values), dtype=bool)
         free[parameters.shapes] = True
         sides = _shape_starts(box, parameters, values)
@@ -217,7 +243,7 @@ class _Search:
 
     def _loo(self, parameters: Parameters, values: FloatArray) -> tuple[FloatArray, float]:
         """From the likelihood's maximum, and from the best of the points that the likelihood started with."""
-        box, score = search_box(self.data, parameters), LeaveOneOutScore(self.data, parameters)
+        box, score = self._box(parameters), LeaveOneOutScore(self.data, parameters)
         others = list(_starts(box, parameters))
         for other in others:
             other[parameters.shapes] = values[parameters.shapes]
@@ -250,7 +276,7 @@ class _Search:
         """Tell what a user should know, in one warning."""
         from sklearn.exceptions import ConvergenceWarning
 
-        box, n = search_box(self.data, parameters), self.data.y.size
+        box, n = self._box(parameters), self.data.y.size
         names = np.array(parameters.names)
         notes = list(self.notes)
         flat = (
@@ -280,6 +306,13 @@ class _Search:
             )
         if notes:
             warnings.warn("tuning: " + "; ".join(notes), ConvergenceWarning, stacklevel=3)
+
+
+def _is_scale_family(model: NoiseModel | str) -> bool:
+    """Whether the noise has mean 0 and any standard deviation."""
+    if isinstance(model, Family):
+        return model.loc is None and (model.std_bounds is None or model.std_bounds[0] < model.std_bounds[1])
+    return isinstance(model, str) or model.free_std
 
 
 def _starts(box: SearchBox, parameters: Parameters) -> Iterator[FloatArray]:

@@ -35,7 +35,7 @@ from ..kernels.compose import bracketed
 from ..kernels.parameters import DEFAULT_BOUNDS
 from .data import Data, Parameters
 
-__all__ = ["SearchBox", "default_kernel", "search_box", "variance_at_odds"]
+__all__ = ["SearchBox", "default_kernel", "has_free_scale", "search_box", "variance_at_odds"]
 
 LENGTH_FRACTION, LENGTH_MULTIPLE = 0.5, 100.0
 VARIANCE_FACTOR = 1e6
@@ -183,7 +183,8 @@ def search_box(data: Data, parameters: Parameters) -> SearchBox:
         low=low,
         high=high,
         centre=np.concatenate([centre, middle]),
-        spread=np.concatenate([columns[4], flat]),
+        # The prior counts once for each output, so that it is as weak as for a single one.
+        spread=np.concatenate([columns[4], flat]) / np.sqrt(data.y.shape[1]),
         lengths=np.array([entry.length for entry in entries] + [False] * len(flat), dtype=bool),
     )
 
@@ -232,6 +233,33 @@ def _elementary(kernel: Kernel) -> Iterator[Kernel]:
         yield from _elementary(kernel.kernel)
     else:
         yield kernel
+
+
+def has_free_scale(kernel: Kernel) -> bool:
+    """Whether the hyperparameters can multiply the kernel by any factor.
+
+    Parameters
+    ----------
+    kernel : Kernel
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> has_free_scale(2.0 * RBF(1.0)), has_free_scale(2.0 * RBF(1.0) + RBF(2.0))
+    (True, False)
+    """
+    if isinstance(kernel, Sum):
+        return has_free_scale(kernel.k1) and has_free_scale(kernel.k2)
+    if isinstance(kernel, Product):
+        return has_free_scale(kernel.k1) or has_free_scale(kernel.k2)
+    if isinstance(kernel, Power):
+        return has_free_scale(kernel.kernel)
+    return (
+        isinstance(kernel, AMPLITUDES) and bool(kernel.names) and bool(np.all(np.ptp(kernel.bounds, axis=1)))
+    )
 
 
 def _leaves(kernel: Kernel, variance: float) -> Iterator[tuple[Kernel, str, float]]:
