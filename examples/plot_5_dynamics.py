@@ -54,7 +54,8 @@ print(f"noise of a measurement {model.noise_.std():.4f}, its mean {model.noise_.
 
 # %%
 # Where the uncertainty of one step comes from. Where the data are, what remains is noise in them. Outside both parts
-# grow: the place is unknown, and an extrapolation also amplifies the noise.
+# grow: the place is unknown, and an extrapolation also amplifies the noise. Both outputs have the same variances, since
+# the noise is given.
 
 p, v = np.meshgrid(np.linspace(-2.2, 2.2, 90), np.linspace(-1.9, 1.9, 90))
 parts = model.uncertainty(np.column_stack([p.ravel(), v.ravel()]))
@@ -64,7 +65,7 @@ for ax, part, title in (
     (axes[1], parts.model, "places not looked at"),
 ):
     image = ax.pcolormesh(
-        p, v, np.sqrt(part).reshape(p.shape), vmin=0, vmax=0.06, cmap="viridis", rasterized=True
+        p, v, np.sqrt(part[:, 0]).reshape(p.shape), vmin=0, vmax=0.06, cmap="viridis", rasterized=True
     )
     ax.plot(*X.T, "w.", ms=2)
     ax.set(title=title, xlabel="position")
@@ -96,9 +97,11 @@ def simulate(start, n_steps=60):
     particles, mean, true = [np.tile(start, (n, 1))], [np.array(start)], [np.array([start])]
     own = np.arange(n)
     for _ in range(n_steps):
-        f, _, part = step(particles[-1])  # (n, 2 n): all functions at all particles
+        f, _, part = step(
+            particles[-1]
+        )  # (n, 2 n): all functions at all particles; their variances are alike
         move = f.reshape(n, 2, n)[own, :, own]
-        noise = np.sqrt(part)[:, None] * generator.standard_normal((n, 2))
+        noise = np.sqrt(part[:, :1]) * generator.standard_normal((n, 2))
         particles.append(particles[-1] + move + noise)
         mean.append(mean[-1] + nominal(mean[-1])[0])
         true.append(flow(true[-1]))

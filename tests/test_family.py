@@ -74,7 +74,9 @@ def test_what_is_not_a_continuous_family_is_an_error(law):
         Family(law)
 
 
-@pytest.mark.parametrize("bounds", [{"b": (1, 2)}, {"a": (2, 1)}, {"a": 3}, {"a": (0.1, np.inf)}])
+@pytest.mark.parametrize(
+    "bounds", [{"b": (1, 2)}, {"a": (2, 1)}, {"a": 3}, {"a": (0.1, np.inf)}, {"std": (0.0, 1.0)}]
+)
 def test_bad_bounds_are_an_error_that_names_them(bounds):
     with pytest.raises(ValueError, match="bounds"):
         Family("gamma", bounds=bounds)

@@ -414,7 +414,7 @@ def test_gradients_equal_finite_differences(data, n_outputs):
         for part in ("noise", "model"):
             difference = getattr(model.uncertainty(ahead), part) - getattr(model.uncertainty(behind), part)
             np.testing.assert_allclose(
-                getattr(gradient, part)[:, k], difference / (2 * h), rtol=1e-5, atol=1e-7
+                getattr(gradient, part)[..., k], difference / (2 * h), rtol=1e-5, atol=1e-7
             )
 
 

@@ -518,6 +518,25 @@ def test_a_repacked_file_loads(saved, tmp_path):
     assert_same(model, load(tmp_path / "model.wk"), quantiles=False)
 
 
+@pytest.mark.parametrize("scale", [[], [1.0], [1.0, 0.0], [1.0, -1.0], [1.0, "inf"], [1.0, None], 1.0, "one"])
+def test_bad_scales_of_the_outputs_are_refused(scale, tmp_path):
+    model = WienerKernelRegressor(RBF(0.7), noise="norm(0, 1)", tuning=None).fit(*data(n_outputs=2))
+    save(model, tmp_path / "model.wk")
+    content = (tmp_path / "model.wk").read_bytes()
+    refused(changed_tree(content, lambda tree: tree.update(output_scale=scale)), tmp_path, "output_scale")
+
+
+def test_files_of_the_first_version_have_outputs_of_scale_one(saved, tmp_path):
+    model, content = saved
+
+    def first(tree):
+        tree["version"] = 1
+        del tree["output_scale"]
+
+    (tmp_path / "model.wk").write_bytes(changed_tree(content, first))
+    assert_same(model, load(tmp_path / "model.wk"), quantiles=False)
+
+
 def test_truncated_files_are_refused(saved, tmp_path):
     content = saved[1]
     for size in np.linspace(0, len(content) - 1, 200).astype(int):
@@ -682,7 +701,7 @@ def test_a_directory_that_tells_another_story_is_refused(saved, tmp_path):
         (b"[" * 100_000 + b"]" * 100_000, "nested too deeply"),
         (b"{}", "not a wienerkernel model"),
         (b"\xff\xfe", "decode"),
-        (b'{"format": "wienerkernel model", "version": 2, "library": "9.9"}', "newer version.*9.9.*upgrade"),
+        (b'{"format": "wienerkernel model", "version": 3, "library": "9.9"}', "newer version.*9.9.*upgrade"),
         (b'{"format": "wienerkernel model", "version": "1"}', "not a version"),
         (b'{"format": "wienerkernel model", "version": 1}', "expected the entries"),
         (b'{"format": "wienerkernel model", "version": NaN}', "NaN"),

@@ -34,8 +34,10 @@ from wienerkernel.tuning.likelihood import Likelihood
 from wienerkernel.tuning.log_density import LogDensity
 from wienerkernel.tuning.loo_laws import LeaveOneOutLaws
 from wienerkernel.tuning.loo_score import LeaveOneOutScore
+from wienerkernel.tuning.residuals import residual_shape
 from wienerkernel.tuning.rows import Rows
-from wienerkernel.tuning.search_box import search_box
+from wienerkernel.tuning.search import _shape_starts, _skewness
+from wienerkernel.tuning.search_box import default_kernel, search_box, variance_at_odds
 from wienerkernel.tuning.standard_law import StandardLaw, slope_of
 
 KERNELS = {
@@ -288,15 +290,107 @@ def _silent(*args, **options):
         return tune(*args, **options)
 
 
-def test_tuned_likelihood_is_at_least_that_of_scikit_learn():
+WIDE = (1e-4, 1e4)
+
+
+def test_tuned_likelihood_under_the_users_bounds_is_at_least_that_of_scikit_learn():
     rng = np.random.default_rng(2)
     X = rng.uniform(-4, 4, (50, 1))
     y = np.sin(X[:, 0]) + 0.2 * rng.normal(size=50)
-    tuned = tune(Data(X, y[:, None], np.ones(50)), 1.0 * RBF(1.0))
+    kernel, noise = Constant(1.0, WIDE) * RBF(1.0, WIDE), Family("norm", bounds={"std": WIDE})
+    tuned = tune(Data(X, y[:, None], np.ones(50)), kernel, noise)
     kernel = theirs.ConstantKernel(1.0) * theirs.RBF(1.0) + theirs.WhiteKernel(0.1)
     reference = GaussianProcessRegressor(kernel, n_restarts_optimizer=3, random_state=0).fit(X, y)
     assert tuned.value >= reference.log_marginal_likelihood_value_ - 1e-4
     assert tuned.ridge == pytest.approx(reference.kernel_.k2.noise_level, rel=1e-2)
+
+
+@pytest.mark.parametrize("seed", [1, 25])
+@pytest.mark.parametrize("trend", [None, "constant"])
+def test_the_leave_one_out_score_does_not_run_away_on_lines_with_growing_noise(seed, trend):
+    """Without priors the kernel's variance ends at its bound, and predictions a little outside are absurd."""
+    rng = np.random.default_rng(seed)
+    X = np.exp(rng.normal(0, 0.5, (60, 1)))
+    y = (1 + 2 * X) * (1 + 0.15 * rng.normal(size=(60, 1)))
+    data = Data(X, y, np.ones(60), trend=trend)
+    tuned = tune(data, method="loo")
+    assert tuned.parameters["kernel.k1.value"] < 100 * np.mean(y**2)
+    outside = data.smoother(tuned.kernel, tuned.noise, data.covariance(tuned.ridge)).mean(
+        2 * X.max(keepdims=True)
+    )
+    assert 0.0 < outside[0, 0] < 4 * y.max()
+
+
+@pytest.mark.parametrize("noise", [1e-3, 0.3])
+def test_priors_move_a_well_determined_optimum_by_much_less_than_its_standard_error(noise):
+    rng = np.random.default_rng(0)
+    X = np.sort(rng.uniform(0, 10, (80, 1)), axis=0)
+    f = np.linalg.cholesky(RBF(0.7)(X) + 1e-10 * np.eye(80)) @ rng.normal(size=(80, 1))
+    data = Data(X, f + noise * rng.normal(size=X.shape), np.ones(80))
+    kernel, family = Constant(1.0, WIDE) * RBF(1.0, WIDE), Family("norm", bounds={"std": (1e-6, 1e2)})
+    free, weak = tune(data, kernel, family), tune(data, 1.0 * RBF(1.0))
+    maximum = np.log(list(free.parameters.values()))
+    likelihood = Likelihood(data, Parameters(kernel, family))
+    hessian = np.array(
+        [likelihood(maximum + step)[1] - likelihood(maximum - step)[1] for step in 1e-4 * np.eye(3)]
+    )
+    errors = np.sqrt(np.diag(np.linalg.inv(-hessian / 2e-4)))
+    shift = np.log(list(weak.parameters.values())) - maximum
+    assert np.all(np.abs(shift) < 0.25 * errors)
+    assert free.value - 0.05 < weak.value <= free.value
+
+
+@pytest.mark.parametrize("method", ["likelihood", "loo"])
+def test_the_value_is_that_of_the_objective_without_the_prior(method):
+    data = _data()
+    tuned = _silent(data, 1.0 * RBF(1.0), method=method)
+    objective = {"likelihood": Likelihood, "loo": LeaveOneOutScore}[method]
+    values = np.log(list(tuned.parameters.values()))
+    expected = objective(data, Parameters(1.0 * RBF(1.0), Family("norm"))).value(values)
+    assert tuned.value == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_score_that_still_grows_at_a_bound_yields_to_the_likelihood():
+    rng = np.random.default_rng(21)
+    X = rng.normal(size=(6, 1))
+    data = Data(X, X + 1e-3 * rng.standard_t(2.5, size=(6, 1)), np.ones(6))
+    with pytest.warns(ConvergenceWarning, match=r"grows up to the bound of noise\.std.*the likelihood's"):
+        tuned = tune(data, 1.0 * RBF(1.0), method="loo")
+    assert tuned.parameters == tune(data, 1.0 * RBF(1.0)).parameters
+
+
+def test_factors_share_the_variance_of_their_product():
+    data = Data(np.linspace(1, 2, 9)[:, None], np.linspace(1e3, 2e3, 9)[:, None], np.ones(9))
+    square = np.mean(data.y**2)
+    for kernel in (
+        2.0 * RBF(1.0),
+        2.0 * Linear(1.0),
+        Linear(1.0) * Linear(1.0) * RBF(1.0),
+        Polynomial(3),
+        Polynomial(2),
+    ):
+        box = search_box(data, Parameters(kernel, KnownLaw(as_noise("norm()"))))
+        centre = kernel.with_theta(box.centre)
+        assert square / 2 < np.mean(centre.diag(data.X)) < 10 * square
+
+
+def test_a_feature_map_starts_at_the_size_of_the_data():
+    data = Data(np.linspace(1, 2, 9)[:, None], np.linspace(1e3, 2e3, 9)[:, None], np.ones(9))
+    kernel = FeatureMap(lambda X: 1e-3 * np.hstack([X, X**2]))
+    box = search_box(data, Parameters(kernel, KnownLaw(as_noise("norm()"))))
+    assert np.mean(kernel.with_theta(box.start).diag(data.X)) == pytest.approx(np.mean(data.y**2))
+
+
+def test_a_users_bounds_replace_the_prior_and_equal_ones_fix_the_noise():
+    data = _data()
+    box = search_box(
+        data, Parameters(Constant(1.0, WIDE) * RBF(1.0), Family("norm", bounds={"std": (0.1, 9.0)}))
+    )
+    assert np.isinf(box.spread).tolist() == [True, False, True]
+    np.testing.assert_allclose(np.exp([box.low[2], box.high[2]]), [0.1, 9.0])
+    assert _silent(
+        data, 1.0 * RBF(1.0), Family("norm", bounds={"std": (0.4, 0.4)})
+    ).noise.std() == pytest.approx(0.4)
 
 
 def test_tuning_finds_scale_and_shape_of_gamma_noise():
@@ -307,6 +401,45 @@ def test_tuning_finds_scale_and_shape_of_gamma_noise():
     assert tuned.noise.mean() == pytest.approx(0.0, abs=1e-12)
     assert tuned.parameters["noise.a"] == pytest.approx(0.5, rel=0.3)
     assert tuned.noise.std() == pytest.approx(np.sqrt(2.0), rel=0.3)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_sign_of_the_skew_is_found(sign):
+    """The symmetric member of the skew-normal family is a stationary point of every score."""
+    rng, kernel = np.random.default_rng(1), RBF(1.0, "fixed")
+    X = rng.uniform(-3, 3, (60, 1))
+    noise = stats.skewnorm(2.0).ppf((rng.permutation(60) + 0.5) / 60)[:, None]
+    data = Data(X, sign * (np.sin(X) + noise - noise.mean()), np.ones(60))
+    skewed, normal = (tune(data, kernel, family) for family in ("skewnorm", "norm"))
+    assert 1.0 < sign * skewed.parameters["noise.a"] < 10.0
+    score, symmetric = (
+        LeaveOneOutScore(data, Parameters(kernel, KnownLaw(tuned.noise))).value(np.empty(0))
+        for tuned in (skewed, normal)
+    )
+    assert score > symmetric + 0.3
+
+
+@pytest.mark.parametrize(
+    ("family", "sides"),
+    [
+        ("skewnorm", 2),
+        ("johnsonsu", 2),
+        ("beta", 2),
+        ("genextreme", 2),
+        ("jf_skew_t", 2),
+        ("t", 1),
+        ("gamma", 1),
+    ],
+)
+def test_searches_for_shapes_start_on_both_sides_of_symmetric_laws(family, sides):
+    parameters = Parameters(RBF(1.0), Family(family))
+    box = search_box(_data(), parameters)
+    starts = _shape_starts(box, parameters, box.start)
+    assert len(starts) == sides
+    if sides == 2:
+        left, right = ([_skewness(parameters, start[parameters.shapes]) for start in side] for side in starts)
+        assert np.max(left) < -1e-6
+        assert np.nanmin(right) > 1e-6
 
 
 def test_a_given_law_and_fixed_hyperparameters_stay_as_they_are():
@@ -335,6 +468,31 @@ def test_residuals_give_their_shape_and_the_tuned_variance():
     assert tuned.noise.mean() == pytest.approx(0.0, abs=1e-12)
     assert tuned.noise.std() == pytest.approx(tuned.parameters["noise.std"])
     assert tuned.noise.cumulants(3)[2] > 0
+
+
+def test_residuals_do_not_score_themselves():
+    """On normal data a shape taken from the residuals is no better than the normal law."""
+    kernel, gain = RBF(1.0, "fixed"), []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(-3, 3, (25, 1))
+        data = Data(X, np.sin(X) + 0.3 * rng.normal(size=X.shape), np.ones(25))
+        residuals, normal = (_silent(data, kernel, noise, method="loo") for noise in ("residuals", "norm"))
+        gain.append(residuals.value - normal.value)
+    assert np.mean(gain) < 0
+
+
+@pytest.mark.parametrize("repeats", [1, 6])
+def test_every_sample_is_scored_by_the_residuals_of_others(repeats):
+    X = np.repeat(np.linspace(0, 3, 8)[:, None], repeats, axis=0)
+    data = Data(X, np.random.default_rng(0).normal(size=(len(X), 2)), np.ones(len(X)))
+    parameters = Parameters(RBF(1.0), Family("norm"))
+    shape = residual_shape(data, parameters, np.zeros(2))
+    scored = np.concatenate([index for index, _ in shape.folds])
+    assert np.sort(scored).tolist() == list(range(data.y.size))
+    for index, law in shape.folds:
+        assert len(law.residuals.values) == data.y.size - len(index)
+    _assert_gradient(LeaveOneOutScore(data, Parameters(RBF(1.0), shape)), np.array([0.1, -0.2]), 5e-6)
 
 
 def test_replicates_show_the_shape_of_the_noise_without_a_model():
@@ -399,6 +557,27 @@ def test_bad_luck_ends_in_a_model_and_a_warning_that_names_the_parameter(case, m
     assert 0 < tuned.noise.std() < np.inf
 
 
+@pytest.mark.parametrize("method", ["likelihood", "loo"])
+@pytest.mark.parametrize("y", [np.zeros(9), np.full(9, 3.0), np.full(1, 3.0)])
+def test_targets_that_do_not_vary_end_without_a_search_for_the_shape_of_the_noise(y, method, monkeypatch):
+    monkeypatch.setattr(LeaveOneOutScore, "__call__", None)
+    data = Data(np.linspace(0, 1, len(y))[:, None], y[:, None], np.ones(len(y)))
+    with pytest.warns(ConvergenceWarning, match=r"the targets do not vary.*do not determine.*noise\.a"):
+        tuned = tune(data, None, "gamma", method=method)
+    assert np.isfinite(tuned.value)
+
+
+@pytest.mark.parametrize("method", ["likelihood", "loo"])
+@pytest.mark.parametrize("y", [np.full(9, 3.0), np.full(1, 3.0), np.arange(2.0)])
+def test_residuals_that_do_not_show_a_shape_are_normal_noise(y, method):
+    data = Data(np.linspace(0, 1, len(y))[:, None], y[:, None], np.ones(len(y)))
+    with pytest.warns(ConvergenceWarning, match="tuning: "):
+        tuned = tune(data, None, "residuals", method=method)
+    assert tuned.noise.gaussian
+    with pytest.warns(ConvergenceWarning, match="tuning: "):
+        assert tuned.value == pytest.approx(tune(data, None, "norm", method=method).value)
+
+
 FAMILIES = (
     "beta exponnorm fisk gamma genextreme gennorm genpareto gumbel_r invgamma invgauss laplace logistic lognorm lomax "
     "pareto skewnorm t triang uniform weibull_min"
@@ -446,6 +625,40 @@ def test_a_support_that_excludes_the_residuals_is_named():
     y = 0.02 * rng.standard_t(3, size=X.shape) + np.where(np.arange(30)[:, None] == 13, 5.0, 0.0)
     with pytest.warns(ConvergenceWarning, match="outside the support of noise"):
         tune(Data(X, y, np.ones(30)), RBF(1.0, "fixed") * Constant(0.01, "fixed"), "uniform(-0.1, 0.2)")
+
+
+@pytest.mark.parametrize("trend", [None, "constant"])
+@pytest.mark.parametrize("kernel", [RBF(1.0), RBF(1.0) + Matern(2.0), ScikitLearnKernel(theirs.RBF(1.1))])
+@pytest.mark.parametrize("size", [1e-2, 1e2])
+def test_a_kernel_without_an_amplitude_that_does_not_fit_the_data_is_named(size, kernel, trend):
+    data = _data()
+    with pytest.warns(ConvergenceWarning, match=r"multiply the kernel by a constant, 1\.0 \* "):
+        tune(Data(data.X, size * data.y, data.noise_scale, trend=trend), kernel)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        None,
+        1.0 * RBF(1.0),
+        RBF(1.0) * Matern(2.0) * Constant(2.0),
+        Constant(0.01, "fixed") * RBF(1.0),
+        Linear(1.0),
+        Linear(1.0, "fixed"),
+        FeatureMap(lambda X: X, 2.0, "fixed"),
+        Polynomial(2),
+    ],
+)
+def test_a_kernel_whose_amplitude_is_free_or_given_on_purpose_is_not_named(kernel):
+    data = _data()
+    large = Data(data.X, 1e2 * data.y, data.noise_scale)
+    assert variance_at_odds(large, default_kernel(large) if kernel is None else kernel) == ""
+
+
+@pytest.mark.parametrize("size", [0.4, 1.0, 2.5])
+def test_a_kernel_without_an_amplitude_that_fits_the_data_is_not_named(size):
+    y = size * np.array([[1.0], [-1.0]])
+    assert variance_at_odds(Data(np.arange(2.0)[:, None], y, np.ones(2)), RBF(1.0)) == ""
 
 
 def test_a_trend_that_the_rows_do_not_determine_is_an_error():

@@ -278,7 +278,7 @@ def everything(model):
         "quantiles": law.ppf([[0.1], [0.9]]),
         "chaos form": model.predict_distribution(Z[:1]).chaos().coefficients,
         "log-likelihood": model.log_likelihood(),
-        "variance of leave-one-out residuals": leave_one_out_law(model.posterior_)[0].var(),
+        "spread of leave-one-out residuals": leave_one_out_law(model.posterior_)[0].std(),
         **vars(model.loo()),
     }
 

@@ -239,8 +239,8 @@ def bound(
         The fitted model.
     X : ndarray of shape (m, d)
     norm : float
-        B, a bound on the RKHS norm of f (of f without its trend, where there is one). A :class:`NormWarning` tells
-        when the data contradict it, by the test of :func:`norm_lower_bound` at the same confidence.
+        B, a bound on the RKHS norm of f (of f without its trend, where there is one) in the space of its kernel, which
+        for an output of scale c is c^2 times the common one. A :class:`NormWarning` tells when the data contradict it, by the test of :func:`norm_lower_bound` at the same confidence.
     confidence : float, default=0.95
         1 - d, strictly between 0 and 1.
     method : str, default="exact"
@@ -297,7 +297,8 @@ def bound(
     if simultaneous:
         error /= mean.size // (len(mean) if method in UNIFORM else 1)
     claim = _Claim(posterior, X, float(norm), error, 2 if side == "both" else 1, noise_bound)
-    below, above = (margin.reshape(-1, *(1,) * (mean.ndim - 1)) for margin in METHODS[method](claim))
+    scale = posterior.output_scale
+    below, above = (margin.reshape(-1, *(1,) * (mean.ndim - 1)) * scale for margin in METHODS[method](claim))
     lower = np.full(mean.shape, -np.inf) if side == "upper" else mean - below
     upper = np.full(mean.shape, np.inf) if side == "lower" else mean + above
     return lower, upper
@@ -313,6 +314,7 @@ def rkhs_norm(posterior: Posterior) -> Any:
     Returns
     -------
     float, or ndarray of shape (n_y,)
+        In the space of the kernel of each output, ``output_scale_[k]**2`` times the common one.
 
     Examples
     --------

@@ -100,7 +100,7 @@ def calibrate(
     # All repetitions share the design, hence the weights and the law of f(x) - mu(x): they are so many outputs.
     model = WienerKernelRegressor(kernel, noise=law, tuning=None).fit(X[:, None], y.T)
     deviation = f[:, len(X) :].T - model.predict(x[:, None])  # (m, n)
-    std = np.sqrt(model.uncertainty(x[:, None]).epistemic)
+    std = np.sqrt(model.posterior_.common_uncertainty(x[:, None]).epistemic)
     function = model.predict_distribution(x[:, None], of="function").law
     lower, upper = function.ppf(LEVEL), function.isf(LEVEL)
     half = as_noise("norm(0, 1)").isf(LEVEL) * std

@@ -37,7 +37,7 @@ class SamplesNeeded:
     paper_bound : ndarray of int of shape (m,)
         ceil(s2 / std^2), which is always enough (Lemma 3) and mostly too many.
     before, after : ndarray of shape (m,)
-        Standard deviation now, and after ``number`` samples.
+        Standard deviation now, and after ``number`` samples; the largest of several outputs.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def samples_needed(posterior: Posterior, X: Array, *, std: ArrayLike, of: str = 
         The fitted model.
     X : ndarray of shape (m, d)
     std : float or array-like of shape (m,)
-        Target, positive.
+        Target, positive. Several outputs all meet it where the one of the largest scale does.
     of : {"function", "estimate"}, default="function"
         Whose standard deviation: that of f(x), sqrt(V + P2), or that of its estimate, sqrt(V). V is 0 where there are
         no data and may rise before it falls, so ``number`` is where it stays at the target or below.
@@ -90,9 +90,10 @@ def samples_needed(posterior: Posterior, X: Array, *, std: ArrayLike, of: str = 
     if goal.shape not in ((), (m,)) or not np.all((goal > 0) & (goal < np.inf)):
         msg = f"std must be positive, one number or one for each row of X (no number of samples reaches 0), got {std!r}"
         raise ValueError(msg)
-    target = np.broadcast_to(goal, (m,)) ** 2
+    unit = float(posterior.output_scale.max())
+    target = (np.broadcast_to(goal, (m,)) / unit) ** 2
     s2 = posterior.noise.var()
-    parts = posterior.uncertainty(X)
+    parts = posterior.common_uncertainty(X)
     start = arrays.as_numpy(parts.noise if of == "estimate" else parts.epistemic)
     w = arrays.as_numpy(posterior.smoother.mean_and_variance(X)[1]) / _ridge(posterior)  # N w = g / (1-g)
 
@@ -107,7 +108,7 @@ def samples_needed(posterior: Posterior, X: Array, *, std: ArrayLike, of: str = 
     largest = np.where((w > 0) & (b**2 >= 4 * target * c), largest, -1.0)
     if np.any(largest > MOST):
         row = int(np.argmax(largest))
-        msg = f"std={np.sqrt(target[row]):.3g} is out of reach at row {row} of X: it takes more than 2^53 samples"
+        msg = f"std={unit * np.sqrt(target[row]):.3g} is out of reach at row {row} of X: it takes more than 2^53 samples"
         raise ValueError(msg)
     near = (
         np.floor(largest) + np.arange(-1, 3)[:, None]
@@ -117,8 +118,8 @@ def samples_needed(posterior: Posterior, X: Array, *, std: ArrayLike, of: str = 
     return SamplesNeeded(
         number=number.astype(np.intp),
         paper_bound=np.ceil(s2 / target * (1 - 1e-12)).astype(np.intp),
-        before=np.sqrt(start),
-        after=np.sqrt(variance(number)),
+        before=unit * np.sqrt(start),
+        after=unit * np.sqrt(variance(number)),
     )
 
 
@@ -135,7 +136,7 @@ class NextSample:
         Whether the sample acts as a repeat: before it is taken, the noise part V at its place is at least the model
         part P2. Otherwise it looks at a new place.
     noise, model : ndarray of shape (k,)
-        V and P2 at the place, before the sample is taken.
+        V and P2 at the place, before the sample is taken; of several outputs the average or the largest.
     variance : ndarray of shape (k + 1,)
         The average or worst epistemic variance, now and after each sample.
 
@@ -228,14 +229,15 @@ def next_sample(
         h = covariance[:, best] / (covariance[best, best] + ridge)
         model, noise = _after(model, h, best), _after(noise, h, best) + s2 * np.outer(h, h)
         covariance = model + noise if posterior.matched else covariance - np.outer(h, covariance[best])
-    before = np.asarray(parts)
+    unit = summary(posterior.output_scale**2)
+    before = unit * np.asarray(parts)
     return NextSample(
         points=places[index],
         index=np.asarray(index, dtype=np.intp),
         repeat=before[:, 0] >= before[:, 1],
         noise=before[:, 0],
         model=before[:, 1],
-        variance=np.asarray(variance),
+        variance=unit * np.asarray(variance),
     )
 
 

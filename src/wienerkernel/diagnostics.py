@@ -170,9 +170,37 @@ class ScoreReport:
         return "\n".join(lines)
 
 
+class _Scaled:
+    """c X for a law X and positive c, both broadcast: one law serves outputs of several scales."""
+
+    def __init__(self, law: LinearCombination, scale: FloatArray) -> None:
+        self.law, self.scale = law, scale
+
+    def mean(self) -> FloatArray:
+        return self.law.mean() * self.scale
+
+    def std(self) -> FloatArray:
+        return self.law.std() * self.scale
+
+    def cdf(self, y: FloatArray) -> FloatArray:
+        return self.law.cdf(y / self.scale)
+
+    def sf(self, y: FloatArray) -> FloatArray:
+        return self.law.sf(y / self.scale)
+
+    def logpdf(self, y: FloatArray) -> FloatArray:
+        return self.law.logpdf(y / self.scale) - np.log(self.scale)
+
+    def ppf(self, q: ArrayLike) -> FloatArray:
+        return self.law.ppf(q) * self.scale
+
+    def isf(self, q: ArrayLike) -> FloatArray:
+        return self.law.isf(q) * self.scale
+
+
 def leave_one_out_law(
     posterior: Posterior, rows: IntArray | slice = ALL
-) -> tuple[LinearCombination, FloatArray]:
+) -> tuple[LinearCombination | _Scaled, FloatArray]:
     """The exact law of leave-one-out residuals, and the residuals.
 
     Parameters
@@ -184,9 +212,8 @@ def leave_one_out_law(
 
     Returns
     -------
-    law : LinearCombination
-        Of shape (n,), or (n, 1) for several outputs: y_i - m0 - mu_{-i}(x_i), model part, fresh noise and the noise
-        of the other samples.
+    law : distribution
+        Of shape (n,) or (n, n_y): y_i - m0 - mu_{-i}(x_i), model part, fresh noise and the noise of the other samples.
     residual : ndarray of shape (n,) or (n, n_y)
 
     Examples
@@ -199,7 +226,7 @@ def leave_one_out_law(
     """
     laws, noise = LeaveOneOutLaws(posterior.smoother), posterior.noise
     group, residual = laws.group[rows], laws.residual[rows]
-    # All outputs of a sample have one law.
+    # All outputs of a sample have one law, up to their scales.
     at = group if posterior.flat else group[:, None]
     law = LinearCombination(
         noise,
@@ -208,7 +235,9 @@ def leave_one_out_law(
         loc=-noise.mean() * (laws.weights @ laws.counts)[at],
         normal_std=np.sqrt(laws.model)[at],
     )
-    return law, residual[:, 0] if posterior.flat else residual
+    if posterior.flat:
+        return law, residual[:, 0]
+    return _Scaled(law, posterior.output_scale), residual * posterior.output_scale
 
 
 def crps(law: Any, y: ArrayLike) -> FloatArray:

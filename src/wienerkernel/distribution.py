@@ -40,9 +40,10 @@ class PredictiveDistribution:
     Attributes
     ----------
     law : LinearCombination
-        Law of the deviation from ``mu``, of shape (m,).
+        Law of the deviation from ``mu``, of shape (m,); that of output k is ``scale[k]`` times as large.
     mu : ndarray of shape (m,) or (m, n_y)
         Estimate of f.
+    scale : ndarray of shape (1,) or (n_y,)
 
     Examples
     --------
@@ -61,6 +62,7 @@ class PredictiveDistribution:
             raise ValueError(msg)
         self.of = of
         self.mu: FloatArray = arrays.as_numpy(posterior.mean(X))
+        self.scale = posterior.output_scale
         self._posterior = posterior
         self._X = X
         noise = posterior.noise
@@ -82,9 +84,9 @@ class PredictiveDistribution:
         """(m,) or (m, n_y)."""
         return self.mu.shape
 
-    def _spread(self, values: FloatArray) -> FloatArray:
-        """Repeat what is common to all outputs."""
-        return np.broadcast_to(values.reshape(values.shape + (1,) * (self.mu.ndim - 1)), self.shape).copy()
+    def _spread(self, values: FloatArray, power: int = 1) -> FloatArray:
+        """What is common to all outputs, (m,), times a power of their scales."""
+        return np.asarray(values.reshape(values.shape + (1,) * (self.mu.ndim - 1)) * self.scale**power)
 
     def mean(self) -> FloatArray:
         """Mean; that of an observation includes the mean of its noise."""
@@ -92,7 +94,7 @@ class PredictiveDistribution:
 
     def var(self) -> FloatArray:
         """Variance."""
-        return self._spread(self.law.var())
+        return self._spread(self.law.var(), 2)
 
     def std(self) -> FloatArray:
         """Standard deviation."""
@@ -100,15 +102,15 @@ class PredictiveDistribution:
 
     def skewness(self) -> FloatArray:
         """Skewness."""
-        return self._spread(self.law.skewness())
+        return self._spread(self.law.skewness(), 0)
 
     def kurtosis(self) -> FloatArray:
         """Excess kurtosis."""
-        return self._spread(self.law.kurtosis())
+        return self._spread(self.law.kurtosis(), 0)
 
     def cumulant(self, order: int) -> FloatArray:
         """Cumulant of the given order, 1 to 8."""
-        return self.mean() if order == 1 else self._spread(self.law.cumulant(order))
+        return self.mean() if order == 1 else self._spread(self.law.cumulant(order), order)
 
     def _evaluate(
         self, function: Callable[..., Any], argument: ArrayLike, shifted: bool, **options: Any
@@ -116,7 +118,7 @@ class PredictiveDistribution:
         """Apply a method of the law, whose last axis is the query point, to an argument of the whole shape."""
         x = np.asarray(argument, dtype=float)
         if shifted:
-            x = x - self.mu
+            x = (x - self.mu) / self.scale
         if self.mu.ndim == 1:
             return function(x, **options)
         x = np.broadcast_to(x, np.broadcast_shapes(x.shape, self.shape))
@@ -127,11 +129,14 @@ class PredictiveDistribution:
 
     def pdf(self, y: ArrayLike, **options: Any) -> Any:
         """Density at y."""
-        return self._evaluate(self.law.pdf, y, True, **options)
+        result = self._evaluate(self.law.pdf, y, True, **options)
+        return (
+            tuple(part / self.scale for part in result) if isinstance(result, tuple) else result / self.scale
+        )
 
     def logpdf(self, y: ArrayLike, **options: Any) -> Any:
         """Logarithm of the density at y."""
-        return self._evaluate(self.law.logpdf, y, True, **options)
+        return self._evaluate(self.law.logpdf, y, True, **options) - np.log(self.scale)
 
     def cdf(self, y: ArrayLike, **options: Any) -> Any:
         """Probability of at most y."""
@@ -143,7 +148,9 @@ class PredictiveDistribution:
 
     def _quantile(self, function: Callable[..., Any], q: ArrayLike, **options: Any) -> Any:
         result = self._evaluate(function, q, False, **options)
-        return (result[0] + self.mu, result[1]) if isinstance(result, tuple) else result + self.mu
+        if isinstance(result, tuple):
+            return result[0] * self.scale + self.mu, result[1]
+        return result * self.scale + self.mu
 
     def ppf(self, q: ArrayLike, **options: Any) -> Any:
         """Quantile: the smallest y with ``cdf(y) >= q``."""
@@ -178,7 +185,7 @@ class PredictiveDistribution:
         """
         generator = as_generator(random_state)
         outputs = [self._draw(size, generator) for _ in range(self.mu.size // self._X.shape[0])]
-        return np.stack(outputs, axis=-1).reshape(size, *self.shape) + self.mu
+        return (np.stack(outputs, axis=-1) * self.scale).reshape(size, *self.shape) + self.mu
 
     def _draw(self, size: int, generator: Any) -> FloatArray:
         noise = self._posterior.noise

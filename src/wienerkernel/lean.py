@@ -27,6 +27,8 @@ class LeanPredictor:
     smoother : Smoother
     s2 : float
         Variance of the noise.
+    output_scale : ndarray of shape (n_y,), default=None
+        Scales of the outputs; with None all have the same variances, which have no axis for them then.
 
     Examples
     --------
@@ -41,7 +43,7 @@ class LeanPredictor:
     [1.0, 0.6065]
     """
 
-    def __init__(self, smoother: Smoother, s2: float) -> None:
+    def __init__(self, smoother: Smoother, s2: float, output_scale: FloatArray | None = None) -> None:
         if not arrays.is_numpy(smoother.places):
             msg = (
                 "the lean predictor works on NumPy arrays; the model was fitted with arrays of "
@@ -55,13 +57,14 @@ class LeanPredictor:
         self._factor = _columns(smoother.factor.T)  # its upper triangle is L'
         self._single = smoother.dual.shape[1] == 1
         self._dual = _columns(smoother.dual[:, 0] if self._single else smoother.dual.T)
+        self._scale = None if self._single else output_scale
         self._trend = _LeanTrend(smoother) if smoother.trend.kind else None
         samples, self._ratio = smoother.samples, gain_ratio(smoother.samples)
         self._gain = None if np.all(samples.gain == 1) else _columns(samples.gain)
         self._regulariser = _columns(samples.regulariser)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return LeanPredictor, (self._smoother, self._s2)
+        return LeanPredictor, (self._smoother, self._s2, self._scale)
 
     def __call__(self, x: FloatArray) -> tuple[Any, Any, Any]:
         """Mean, noise part V and model part P2.
@@ -74,9 +77,9 @@ class LeanPredictor:
         -------
         mean : float, or ndarray of shape (n_y,); for several points ndarray of shape (m,) or (m, n_y)
             Estimate of f(x). A single output has no axis.
-        noise : float, or ndarray of shape (m,)
+        noise : float, or ndarray of shape (m,); with the scales of several outputs as ``mean``
             V = s2 |L'a|^2.
-        model : float, or ndarray of shape (m,)
+        model : as ``noise``
             P2.
         """
         if x.ndim == 2:
@@ -97,7 +100,7 @@ class LeanPredictor:
             variance = float(self._smoother.sharpened(np.array([variance]), prior, x[None], b[None])[0])
         gain = ddot(b, b) if self._gain is None else _form(self._gain, b)
         model = variance - (_form(self._regulariser, b) if self._ratio is None else self._ratio * gain)
-        return mean, self._s2 * gain, max(model, 0.0)
+        return self._in_units(mean, self._s2 * gain, max(model, 0.0))
 
     def _batch(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         K = self._kernel(X, self._places).T  # a column per point from here on
@@ -113,7 +116,14 @@ class LeanPredictor:
         variance = self._smoother.sharpened(variance, prior, X, b.T)
         gain = _dots(b, b) if self._gain is None else _forms(self._gain, b)
         model = variance - (_forms(self._regulariser, b) if self._ratio is None else self._ratio * gain)
-        return mean.T, self._s2 * gain, np.maximum(model, 0.0)
+        return self._in_units(mean.T, self._s2 * gain, np.maximum(model, 0.0))
+
+    def _in_units(self, mean: Any, noise: Any, model: Any) -> tuple[Any, Any, Any]:
+        """Means (..., n_y) and common variances (...) in the units of the outputs."""
+        if self._scale is None:
+            return mean, noise, model
+        squares = self._scale**2
+        return mean * self._scale, np.multiply.outer(noise, squares), np.multiply.outer(model, squares)
 
 
 class _LeanTrend:

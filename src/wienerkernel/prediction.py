@@ -6,7 +6,7 @@ N(0, P2) gives the function value, adding a fresh M to that gives a new observat
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -25,7 +25,7 @@ __all__ = ["LeaveOneOut", "Posterior", "PredictionGradient", "Uncertainty"]
 
 @dataclass(frozen=True)
 class Uncertainty:
-    """Variances at the query points, by cause.
+    """Variances at the query points, by cause; for several outputs of shape (m, n_y), each in its units.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class LeaveOneOut(Uncertainty):
         Prediction of f(x_i).
     residual : ndarray of shape (n,) or (n, n_y)
         y_i, less the mean of its noise, minus ``mean``.
-    noise, model, aleatoric : ndarray of shape (n,)
+    noise, model, aleatoric : ndarray of shape (n,) or (n, n_y)
         Variances, as in :class:`Uncertainty`; ``total`` is the variance of ``residual``.
 
     Examples
@@ -89,14 +89,20 @@ class LeaveOneOut(Uncertainty):
 class Posterior:
     """A smoother and the law of its noise: the one immutable object behind a fitted model.
 
+    Output k is c_k times what the smoother estimates: it has the kernel c_k^2 k and the noise c_k M. The weights a(x)
+    are common to all outputs.
+
     Parameters
     ----------
     smoother : Smoother
+        Its targets are those of the outputs over their scales.
     noise : Noise
     flat : bool
         Whether there is one output, given as a vector: what depends on y then has shape (m,), not (m, n_y).
     matched : bool
         Whether the regulariser is the noise covariance, so that V + P2 is the variance of a Gaussian process.
+    output_scale : ndarray of shape (n_y,), default=None
+        The scales c_k, which multiply to 1; None is 1 for all.
 
     Examples
     --------
@@ -110,24 +116,42 @@ class Posterior:
     noise: Noise
     flat: bool
     matched: bool
+    output_scale: FloatArray = field(default_factory=lambda: np.empty(0))
 
-    def _shape(self, values: Array) -> Array:
-        """What depends on y, (m, n_y), in the shape that y had."""
-        return values[:, 0] if self.flat else values
+    def __post_init__(self) -> None:
+        if not len(self.output_scale):
+            object.__setattr__(self, "output_scale", np.ones(self.smoother.targets.shape[1]))
+
+    def _outputs(self, values: Array) -> Array:
+        """What is linear in y, (m, n_y), in the units and the shape that y had."""
+        return values[:, 0] if self.flat else values * arrays.like(self.output_scale, values)
+
+    def _variances(self, values: Array) -> Array:
+        """Variances (...) that all outputs have in common, in the units of each: (...) or (..., n_y)."""
+        return values if self.flat else values[..., None] * arrays.like(self.output_scale**2, values)
 
     def mean(self, X: Array) -> Array:
         """Estimate mu(x) of f, (m,) or (m, n_y)."""
-        return self._shape(self.smoother.mean(X))
+        return self._outputs(self.smoother.mean(X))
+
+    def _parts(self, X: Array) -> tuple[Array, Array, Array, Array]:
+        """Mean of the smoother (m, n_y), and noise, model and aleatoric variance without the scales (m,)."""
+        mean, model, gain = self.smoother.mean_and_parts(X)
+        s2 = float(self.noise.var())
+        return mean, s2 * gain, model, s2 + 0 * gain
 
     def mean_and_uncertainty(self, X: Array) -> tuple[Array, Uncertainty]:
         """Estimate of f and its variances by cause at the rows of X, from one evaluation of the kernel."""
-        mean, model, gain = self.smoother.mean_and_parts(X)
-        s2 = float(self.noise.var())
-        return self._shape(mean), Uncertainty(noise=s2 * gain, model=model, aleatoric=s2 + 0 * gain)
+        mean, *parts = self._parts(X)
+        return self._outputs(mean), Uncertainty(*map(self._variances, parts))
 
     def uncertainty(self, X: Array) -> Uncertainty:
-        """Variances by cause at the rows of X."""
+        """Variances by cause at the rows of X, (m,) or (m, n_y)."""
         return self.mean_and_uncertainty(X)[1]
+
+    def common_uncertainty(self, X: Array) -> Uncertainty:
+        """Variances by cause at the rows of X, (m,), of which output k has c_k^2 times as much."""
+        return Uncertainty(*self._parts(X)[1:])
 
     def mean_and_epistemic(self, X: Array) -> tuple[Array, Array]:
         """Estimate of f and its variance V + P2 at the rows of X, by the shorter way where there is one."""
@@ -135,13 +159,14 @@ class Posterior:
             mean, parts = self.mean_and_uncertainty(X)
             return mean, parts.epistemic
         mean, variance = self.smoother.mean_and_variance(X)
-        return self._shape(mean), variance
+        return self._outputs(mean), self._variances(variance)
 
     def covariance(self, X: Array) -> Array:
-        """Covariance of the function values at the rows of X, (m, m)."""
+        """Covariance of the function values at the rows of X, (m, m) or (m, m, n_y)."""
         weights, counts = self.noise_weights(X)
         noise = self.noise.var() * (weights * counts) @ weights.T
-        return self.smoother.model_covariance(X) + arrays.like(noise, self.smoother.factor)
+        common = self.smoother.model_covariance(X) + arrays.like(noise, self.smoother.factor)
+        return self._variances(common)
 
     def noise_weights(self, X: Array) -> tuple[FloatArray, IntArray]:
         """Weights L'a of the independent noise variables (m, J), and how many variables share each (J,); NumPy."""
@@ -151,7 +176,11 @@ class Posterior:
         """Gradients of the mean and of both parts of the variance with respect to x."""
         mean = mean_gradient(self.smoother, X)
         model, gain = variance_gradients(self.smoother, X)
-        return PredictionGradient(mean[:, 0, :] if self.flat else mean, float(self.noise.var()) * gain, model)
+        noise = float(self.noise.var()) * gain
+        if self.flat:
+            return PredictionGradient(mean[:, 0, :], noise, model)
+        scale = arrays.like(self.output_scale[:, None], mean)
+        return PredictionGradient(scale * mean, scale**2 * noise[:, None, :], scale**2 * model[:, None, :])
 
     def distribution(
         self, X: FloatArray, of: str = "estimate", verbose: bool = False
@@ -164,11 +193,11 @@ class Posterior:
         residual, model, gain = leave_one_out(self.smoother)
         s2, scale = self.noise.var(), self.smoother.samples.scale
         parts = {
-            "noise": s2 * gain,
-            "model": model,
-            "aleatoric": s2 * (scale**2 if scale.ndim == 1 else np.sum(scale**2, axis=1)),
-            "mean": self._shape(self.smoother.targets - residual),
-            "residual": self._shape(residual),
+            "noise": self._variances(s2 * gain),
+            "model": self._variances(model),
+            "aleatoric": self._variances(s2 * (scale**2 if scale.ndim == 1 else np.sum(scale**2, axis=1))),
+            "mean": self._outputs(self.smoother.targets - residual),
+            "residual": self._outputs(residual),
         }
         return LeaveOneOut(**{name: arrays.like(part, self.smoother.factor) for name, part in parts.items()})
 
@@ -192,7 +221,7 @@ class Posterior:
             msg = "the weights W of Lemma 1 need kernel=FeatureMap(phi, scale) and trend=None"
             raise TypeError(msg)
         phi = kernel.scale**2 * kernel.features(smoother.places).T  # (n_phi, U)
-        weights, mean = phi @ smoother.inverse, self._shape(phi @ smoother.dual)
+        weights, mean = phi @ smoother.inverse, self._outputs(phi @ smoother.dual)
         return self._lift(arrays.as_numpy(weights), arrays.as_numpy(mean))
 
     def _lift(self, weights: FloatArray, mean: FloatArray) -> ChaosForm:
@@ -202,7 +231,7 @@ class Posterior:
         weights = self.smoother.samples.per_sample(weights)
         weights = weights @ scale if scale.ndim == 2 else weights * scale
         if not self.flat:
-            weights = np.broadcast_to(weights[:, None, :], (*mean.shape, weights.shape[-1]))
+            weights = weights[:, None, :] * self.output_scale[:, None]
         return lift(expansion, weights, mean)
 
 
@@ -212,9 +241,8 @@ class PredictionGradient:
 
     Attributes
     ----------
-    mean : ndarray of shape (m, d) or (m, n_y, d)
-    noise, model : ndarray of shape (m, d)
-        Of the variances V and P2.
+    mean, noise, model : ndarray of shape (m, d) or (m, n_y, d)
+        Of the mean and of the variances V and P2.
 
     Examples
     --------

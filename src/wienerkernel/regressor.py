@@ -83,6 +83,10 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
     kernel_ : Kernel
     noise_ : Noise
     ridge_ : float
+    output_scale_ : ndarray of shape (n_y,)
+        Output k has the kernel ``output_scale_[k]**2 * kernel_`` and the noise ``output_scale_[k]`` times one of the law
+        ``noise_``. The scales are learned, and multiply to 1, where there are several outputs and both the kernel's
+        amplitude and the noise's standard deviation are tuned; otherwise they are 1.
     tuned_ : Tuned or None
         What was learned: parameters by name, value of the objective.
     posterior_ : Posterior
@@ -132,7 +136,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         ----------
         X : array-like of shape (n, d)
         y : array-like of shape (n,) or (n, n_y)
-            Several outputs have independent noise of the same law.
+            Several outputs have independent noise of the same law, up to the scales ``output_scale_``.
         noise_scale : array-like of shape (n,) or (n, n), default=None
             Sample i has the noise ``noise_scale[i] * M_i``, with a positive scale. A matrix L makes the noise
             correlated: it is L applied to the vector of independent M_i. Its rows must be linearly independent, unless
@@ -155,10 +159,17 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         regulariser, ridge = regulariser_of(self.ridge, scale, noise.var())
         samples = Samples.collapse(inputs, regulariser, scale)
         self.__dict__.pop("posterior_", None)  # two factors at a time may be more than the memory holds
-        smoother = Smoother(kernel, samples, centred_targets(outputs, scale, noise.mean()), self.trend)
+        n_outputs = 1 if outputs.ndim == 1 else outputs.shape[1]
+        units = np.ones(n_outputs) if self.tuned_ is None else self.tuned_.output_scale
+        smoother = Smoother(kernel, samples, centred_targets(outputs, scale, noise.mean(), units), self.trend)
         self.kernel_, self.noise_, self.ridge_ = kernel, noise, ridge
-        self.posterior_ = Posterior(smoother, noise, flat=outputs.ndim == 1, matched=self.ridge is None)
+        self.posterior_ = Posterior(smoother, noise, outputs.ndim == 1, self.ridge is None, units)
         return self
+
+    @property
+    def output_scale_(self) -> FloatArray:
+        """Scales of the outputs, (n_y,)."""
+        return self.posterior_.output_scale
 
     def _learn(self, inputs: Array, outputs: FloatArray, scale: FloatArray) -> tuple[Kernel, Noise]:
         """Kernel and noise: as given, or tuned."""
@@ -215,10 +226,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         if old.scale.ndim == 2 or scale.ndim == 2:
             msg = "samples with correlated noise (a matrix noise_scale) cannot be added or forgotten: fit all at once"
             raise ValueError(msg)
-        targets = centred_targets(outputs, scale, self.noise_.mean())
-        if targets.shape[1] != smoother.targets.shape[1]:
-            msg = f"y has {targets.shape[1]} outputs, the model was fitted with {smoother.targets.shape[1]}"
-            raise ValueError(msg)
+        targets = centred_targets(outputs, scale, self.noise_.mean(), self.output_scale_)
         regulariser = regulariser_of(self.ridge, scale, self.noise_.var())[0]
         grown = extended(smoother, inputs, regulariser, scale, targets)
         self.posterior_ = replace(self.posterior_, smoother=grown)
@@ -299,7 +307,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
     ) -> Any:
         """Estimate f.
 
-        A new observation has the mean ``predict(X) + noise_.mean()``.
+        A new observation has the mean ``predict(X) + output_scale_ * noise_.mean()``.
 
         Parameters
         ----------
@@ -334,14 +342,10 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
             return posterior.mean_and_uncertainty(query)
         if return_std:
             mean, variance = posterior.mean_and_epistemic(query)
-            spread = variance**0.5
-        elif return_cov:
-            mean, spread = posterior.mean(query), posterior.covariance(query)
-        else:
-            return posterior.mean(query)
-        return mean, spread if mean.ndim == 1 else arrays.namespace(mean).stack(
-            [spread] * mean.shape[1], axis=-1
-        )
+            return mean, variance**0.5
+        if return_cov:
+            return posterior.mean(query), posterior.covariance(query)
+        return posterior.mean(query)
 
     def uncertainty(self, X: ArrayLike) -> Uncertainty:
         """Split the variance at the rows of X by cause.
@@ -355,7 +359,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         Returns
         -------
         Uncertainty
-            Variances ``noise``, ``model``, ``aleatoric``, ``epistemic`` and ``total``, each of shape (m,).
+            Variances ``noise``, ``model``, ``aleatoric``, ``epistemic`` and ``total``, each of shape (m,) or (m, n_y).
 
         Examples
         --------
@@ -489,7 +493,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         Returns
         -------
         PredictionGradient
-            ``mean`` of shape (m, d) or (m, n_y, d), ``noise`` and ``model`` of shape (m, d).
+            ``mean``, ``noise`` and ``model``, each of shape (m, d) or (m, n_y, d).
 
         Examples
         --------
@@ -516,7 +520,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         [0.3386, 0.2293, 0.1732]
         """
         check_is_fitted(self)
-        return LeanPredictor(self.posterior_.smoother, self.noise_.var())
+        return LeanPredictor(self.posterior_.smoother, self.noise_.var(), self.output_scale_)
 
     def ridge_path(self, ridges: ArrayLike) -> RidgePath:
         """The same model for a whole grid of ridges, from one eigendecomposition.
@@ -536,7 +540,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         [[[0.5171]], [[0.3386]]]
         """
         check_is_fitted(self)
-        return RidgePath.from_smoother(self.posterior_.smoother, ridges)
+        return RidgePath.from_smoother(self.posterior_.smoother, ridges, self.output_scale_)
 
     def bound(
         self,
@@ -554,7 +558,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         ----------
         X : array-like of shape (m, d)
         norm : float
-            B with ||f|| <= B in the space of the kernel.
+            B with ||f|| <= B in the space of the kernel, for several outputs ``output_scale_[k]**2 * kernel_``.
         confidence : float, default=0.95
         method : str, default="exact"
             Which bound, see :func:`wienerkernel.bounds.bound` for what each assumes.
@@ -643,6 +647,8 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
 
     def log_likelihood(self, eval_gradient: bool = False) -> Any:
         """Gaussian (quasi-)log-likelihood of the data, with the regulariser as noise covariance.
+
+        Several outputs are summed; their scales multiply to 1, so that their densities need no factors.
 
         Parameters
         ----------
@@ -765,7 +771,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         >>> round(model.score([[0.0], [1.0]], [0.0, 1.0]), 4)
         0.3378
         """
-        mean = self.predict(X) + self.noise_.mean()
+        mean = self.predict(X) + self.output_scale_ * self.noise_.mean()
         return float(r2_score(y, mean, sample_weight=sample_weight))
 
 

@@ -40,6 +40,8 @@ class RidgePath:
         y0 = y - E M, the samples without the mean of their noise.
     ridges : array-like of shape (r,)
         Values of rho^2, positive.
+    output_scale : ndarray of shape (n_y,), default=None
+        Scales of the outputs, over which the targets are given; None is 1 for all. Variances are without them.
 
     Attributes
     ----------
@@ -63,8 +65,16 @@ class RidgePath:
     [-2.4051, -2.7581]
     """
 
-    def __init__(self, kernel: Kernel, samples: Samples, targets: FloatArray, ridges: ArrayLike) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        samples: Samples,
+        targets: FloatArray,
+        ridges: ArrayLike,
+        output_scale: FloatArray | None = None,
+    ) -> None:
         self.kernel, self.samples, self.targets = kernel, samples, targets
+        self.output_scale = np.ones(targets.shape[1]) if output_scale is None else output_scale
         self.ridges = _checked_ridges(ridges)
         if samples.scale.ndim == 2 or np.any(samples.scale != 1):
             raise ValueError(
@@ -93,7 +103,9 @@ class RidgePath:
         self._cross = Against(kernel, samples.points)
 
     @classmethod
-    def from_smoother(cls, smoother: Smoother, ridges: ArrayLike) -> RidgePath:
+    def from_smoother(
+        cls, smoother: Smoother, ridges: ArrayLike, output_scale: FloatArray | None = None
+    ) -> RidgePath:
         """The path through a fitted smoother.
 
         Parameters
@@ -101,6 +113,7 @@ class RidgePath:
         smoother : Smoother
             Without trend, with noise of scale 1.
         ridges : array-like of shape (r,)
+        output_scale : ndarray of shape (n_y,), default=None
 
         Returns
         -------
@@ -108,7 +121,7 @@ class RidgePath:
         """
         if smoother.trend.kind is not None:
             raise ValueError(f"trend must be None for a path of ridges; got {smoother.trend.kind!r}")
-        return cls(smoother.kernel, smoother.samples, smoother.targets, ridges)
+        return cls(smoother.kernel, smoother.samples, smoother.targets, ridges, output_scale)
 
     def mean(self, X: Array) -> Array:
         """Mean a(x)'y0 (eq. 13a) for every ridge.
@@ -124,9 +137,8 @@ class RidgePath:
         X = as_rows("X", X)
         xp, coefficients, r = arrays.namespace(self._root), self._shrunk_coordinates(), len(self.ridges)
         means = [matmul(self._features(X[part, :]), coefficients) for part in self._chunks(X)]
-        return xp.permute_dims(
-            xp.reshape(xp.concat(means), (X.shape[0], r, self.targets.shape[1])), (1, 0, 2)
-        )
+        outputs = xp.reshape(xp.concat(means), (X.shape[0], r, self.targets.shape[1]))
+        return xp.permute_dims(outputs, (1, 0, 2)) * self._like(self.output_scale)
 
     def variances(self, X: Array) -> tuple[Array, Array]:
         """Model part P2 and noise gain |a|^2 for every ridge; the noise part is V = s2 |a|^2 (eq. 13b).
@@ -158,7 +170,7 @@ class RidgePath:
         Returns
         -------
         ndarray of shape (r,)
-            Summed over outputs.
+            Summed over outputs, whose scales multiply to 1.
         """
         (n, n_outputs), n_places = self.targets.shape, self.samples.n_places
         log_determinant = (n - n_places) * np.log(self.ridges) - np.sum(np.log(self._inverses), axis=0)
@@ -198,7 +210,7 @@ class RidgePath:
         dual = (
             arrays.as_numpy(dual).reshape(r, -1, len(self._counts)).transpose(0, 2, 1)[:, index]
         )  # per sample
-        residual = (dual + self._within / ridges[:, :, None]) / a[:, :, None]
+        residual = (dual + self._within / ridges[:, :, None]) / a[:, :, None] * self.output_scale
         return self._like(residual), self._like(model), self._like(gain)
 
     def _like(self, values: Any) -> Array:

@@ -207,14 +207,17 @@ def regulariser_of(ridge: Any, scale: FloatArray, variance: float) -> tuple[Floa
     return regulariser, variance if ridge is None else float(ridge)
 
 
-def centred_targets(outputs: FloatArray, scale: FloatArray, noise_mean: float) -> FloatArray:
-    """y0 = y - E M.
+def centred_targets(
+    outputs: FloatArray, scale: FloatArray, noise_mean: float, output_scale: FloatArray
+) -> FloatArray:
+    """Outputs over their scales, without the mean of their noise: that of sample i is its scale times ``noise_mean``.
 
     Parameters
     ----------
     outputs : ndarray of shape (n,) or (n, n_y)
     scale : ndarray of shape (n,) or (n, n)
     noise_mean : float
+    output_scale : ndarray of shape (n_y,)
 
     Returns
     -------
@@ -222,11 +225,15 @@ def centred_targets(outputs: FloatArray, scale: FloatArray, noise_mean: float) -
 
     Examples
     --------
-    >>> centred_targets(np.array([1.0, 2.0]), np.array([1.0, 2.0]), 0.5).tolist()
+    >>> centred_targets(np.array([1.0, 2.0]), np.array([1.0, 2.0]), 0.5, np.ones(1)).tolist()
     [[0.5], [1.0]]
     """
+    columns = outputs.reshape(len(outputs), -1)
+    if columns.shape[1] != len(output_scale):
+        msg = f"y has {columns.shape[1]} outputs, the model was fitted with {len(output_scale)}"
+        raise ValueError(msg)
     sums = scale if scale.ndim == 1 else scale.sum(axis=1)
-    return np.asarray(outputs.reshape(len(outputs), -1) - noise_mean * sums[:, None])
+    return np.asarray(columns / output_scale - noise_mean * sums[:, None])
 
 
 def is_plain(estimator: Any, X: Any) -> bool:

@@ -97,9 +97,12 @@ def _show_number(model: WienerKernelRegressor, place: dict[str, float], std: flo
     needed, parts = model.samples_needed(X, std=std, of=of), model.uncertainty(X)
     number, bound = int(needed.number[0]), int(needed.paper_bound[0])
     what = "the function" if of == "function" else "the estimate"
+    noise, model_part = (
+        float(part.max()) ** 0.5 for part in (parts.noise, parts.model)
+    )  # of the largest output
     show(
         f"At {_named(place)} the standard deviation of {what} is {float(needed.before[0]):.4g} "
-        f"(noise {float(parts.noise[0]) ** 0.5:.4g}, model {float(parts.model[0]) ** 0.5:.4g})."
+        f"(noise {noise:.4g}, model {model_part:.4g})."
     )
     if number == 0:
         show(f"That is at most {std:g} already: no more samples are needed there.")

@@ -128,21 +128,20 @@ def _columns(model: WienerKernelRegressor, table: Table, inputs: str | None) -> 
 def _predictions(
     model: WienerKernelRegressor, X: FloatArray, interval: float, of: str
 ) -> dict[str, FloatArray]:
-    """New columns; what depends on the output has its number in the name if there are several."""
+    """New columns, which have the number of the output in their name if there are several."""
     import numpy as np
 
     law, parts = model.predict_distribution(X, of), model.uncertainty(X)
     ends = np.array([(1 - interval) / 2, (1 + interval) / 2])
     lower, upper = law.ppf(ends.reshape(-1, *[1] * len(law.shape)))
-    by_output = {"mean": law.mean(), "lower": lower, "upper": upper}
+    stds = {f"std_{name}": np.sqrt(getattr(parts, name)) for name in ("noise", "model", "aleatoric")}
+    by_output = {"mean": law.mean(), "lower": lower, "upper": upper, **stds}
     columns: dict[str, FloatArray] = {}
     for name, values in by_output.items():
         if values.ndim == 1:
             columns[name] = values
         else:
             columns |= {f"{name}_{k}": column for k, column in enumerate(values.T, start=1)}
-    for name in ("noise", "model", "aleatoric"):
-        columns[f"std_{name}"] = np.sqrt(getattr(parts, name))
     return columns
 
 

@@ -117,10 +117,10 @@ class Page:
         j, k = scene.column(), scene.output()
         self.points = scene.grid(points)
         x = self.points[:, j]
-        mean = _means(posterior, self.points)[:, k]
+        mean, scale = _means(posterior, self.points)[:, k], posterior.output_scale[k]
         curve = {"x": x, "mean": mean, "truth": scene.truth(x)}
         for of in OF:
-            low, high = posterior.distribution(self.points, of).law.ppf(TAILS)
+            low, high = scale * posterior.distribution(self.points, of).law.ppf(TAILS)
             curve |= {f"{of}_low": mean + low, f"{of}_high": mean + high}
         self.curve.data = curve
         shown = thinned(len(points), MAX_DATA)
@@ -139,18 +139,20 @@ class Page:
         at[0, self.scene.column()] = self.x.value
         self.at.location = self.x.value
         mean = float(_means(self.posterior, at)[0, self.scene.output()])
+        scale = float(self.posterior.output_scale[self.scene.output()])
         rows, peaks = "", []
         for of, (name, _, _) in TUBES.items():
             law = self.posterior.distribution(at, of).law
-            low, high = mean + law.ppf(TAILS)[:, 0]
-            rows = _row("td", name, f"{law.std()[0]:.4g}", f"{low:.4g} … {high:.4g}") + rows
+            low, high = mean + scale * law.ppf(TAILS)[:, 0]
+            rows = _row("td", name, f"{scale * law.std()[0]:.4g}", f"{low:.4g} … {high:.4g}") + rows
             told = densities(law)
             if told is None:
                 self.densities[of].data = {"y": [], "pdf": [], "gaussian": []}
                 continue
-            centre, std = mean + told["mean"][0], told["std"][0]
-            y = np.union1d(mean + told["y"][0], centre + std * np.linspace(-4, 4, 81))
-            pdf = np.interp(y, mean + told["y"][0], told["pdf"][0], left=np.nan, right=np.nan)
+            centre, std = mean + scale * told["mean"][0], scale * told["std"][0]
+            exact = mean + scale * told["y"][0]
+            y = np.union1d(exact, centre + std * np.linspace(-4, 4, 81))
+            pdf = np.interp(y, exact, told["pdf"][0] / scale, left=np.nan, right=np.nan)
             gaussian = np.exp(-0.5 * ((y - centre) / std) ** 2) / (std * np.sqrt(2 * np.pi))
             self.densities[of].data = {"y": y, "pdf": pdf, "gaussian": gaussian}
             peaks.append(float(np.nanmax(pdf)))
@@ -161,10 +163,12 @@ class Page:
         where = f"{self.scene.name()} = {self.x.value:.4g}"
         self.x.title = where
         self.density.title.text = f"exact densities at {where}"
-        parts = self.posterior.uncertainty(at)
+        parts = self.posterior.common_uncertainty(at)
         causes = {"noise in the data": parts.noise, "places not covered": parts.model}
         causes["noise of a new observation"] = parts.aleatoric
-        told_causes = ", ".join(f"{cause} <b>{float(v[0]) ** 0.5:.4g}</b>" for cause, v in causes.items())
+        told_causes = ", ".join(
+            f"{cause} <b>{scale * float(v[0]) ** 0.5:.4g}</b>" for cause, v in causes.items()
+        )
         self.text.text = (
             f"<p>At {escape(where)} the mean is <b>{mean:.4g}</b>. Standard deviations by cause: {told_causes}.</p>"
             f"<table>{_row('th', '', 'std', f'{LEVEL} interval')}{rows}</table>"

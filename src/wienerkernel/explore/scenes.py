@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from html import escape
 from importlib import import_module
 from typing import Any
@@ -198,7 +199,10 @@ class ModelScene(Scene):
         law = noise if self.law.value == OWN else as_noise(law_of(self.law.value, noise.mean(), noise.std()))
         kernel = _stretched(old.kernel_, self.factor.value)
         new = WienerKernelRegressor(kernel, noise=law, ridge=old.ridge, trend=old.trend, tuning=None)
-        return new.fit(self.points, self.outputs, noise_scale=samples.scale).posterior_
+        units = self.posterior.output_scale
+        outputs = self.outputs[:, 0] if self.posterior.flat else self.outputs / units
+        fitted = new.fit(self.points, outputs, noise_scale=samples.scale).posterior_
+        return replace(fitted, output_scale=units)
 
     def column(self) -> int:
         """Number of the chosen input."""

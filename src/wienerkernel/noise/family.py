@@ -6,13 +6,13 @@ its own, whatever the family calls its scale, because the Gaussian quasi-likelih
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._typing import FloatArray
+from .._typing import FloatArray, IntArray
 from . import as_noise
 from .base import Noise
 from .identity import family_name, generator_key
@@ -60,6 +60,10 @@ class NoiseModel(Protocol):
         """Whether the standard deviation is a parameter."""
 
     @property
+    def std_bounds(self) -> tuple[float, float] | None:
+        """The user's bounds of the standard deviation."""
+
+    @property
     def shape_names(self) -> tuple[str, ...]:
         """Names of the free shapes."""
 
@@ -89,6 +93,7 @@ class KnownLaw:
     """
 
     free_std = False
+    std_bounds = None
     shape_names: tuple[str, ...] = ()
     linear_shapes: tuple[str, ...] = ()
     shape_bounds: FloatArray = np.empty((0, 2))
@@ -112,12 +117,14 @@ class Family:
         Location, if it is known; the mean of the noise is then whatever the shapes and the scale make it. None puts
         the location where the mean is 0.
     bounds : mapping of str to pair of floats, default=None
-        Bounds of shapes by name. A shape whose bounds are equal is fixed.
+        Bounds of shapes by name, and of the standard deviation as ``"std"``. What has equal bounds is fixed. Without
+        bounds of its own the standard deviation has a weak prior, centred on a fraction of that of y.
 
     Attributes
     ----------
     shape_names : tuple of str
     shape_bounds : ndarray of shape (k, 2)
+    std_bounds : tuple of float or None
 
     Examples
     --------
@@ -142,8 +149,12 @@ class Family:
         self.loc = None if loc is None else float(loc)
         names = tuple((self.dist.shapes or "").replace(",", " ").split())
         given = dict(bounds or {})
-        if unknown := set(given) - set(names):
-            msg = f"bounds names {sorted(unknown)}, but the shapes of {self.dist.name} are {list(names)}"
+        if unknown := set(given) - {*names, "std"}:
+            msg = f"bounds names {sorted(unknown)}, but {self.dist.name} has {[*names, 'std']}"
+            raise ValueError(msg)
+        self.std_bounds = _checked_pair("std", given["std"]) if "std" in given else None
+        if self.std_bounds and self.std_bounds[0] <= 0:
+            msg = f"bounds['std'] must be positive, got {given['std']!r}"
             raise ValueError(msg)
         table = {**dict.fromkeys(names, DEFAULT_BOUNDS), **BOUNDS.get(family_name(self.dist), {}), **given}
         pairs = [_checked_pair(name, table[name]) for name in names]
@@ -217,6 +228,9 @@ class ScaledShape:
     Parameters
     ----------
     shape : SmoothedResiduals
+    folds : sequence of (ndarray of int, SmoothedResiduals), default=()
+        Numbers of samples, and the shape that was made without them: by which they are to be scored, since a
+        sample that is part of its own density is too likely.
 
     Examples
     --------
@@ -225,12 +239,16 @@ class ScaledShape:
     """
 
     free_std = True
+    std_bounds = None
     shape_names: tuple[str, ...] = ()
     linear_shapes: tuple[str, ...] = ()
     shape_bounds: FloatArray = np.empty((0, 2))
 
-    def __init__(self, shape: SmoothedResiduals) -> None:
+    def __init__(
+        self, shape: SmoothedResiduals, folds: Sequence[tuple[IntArray, SmoothedResiduals]] = ()
+    ) -> None:
         self.shape = shape
+        self.folds = folds
 
     def law(self, std: float, shapes: ArrayLike = ()) -> Noise:  # noqa: ARG002
         """The shape with this standard deviation and mean 0."""

@@ -22,10 +22,10 @@ def _log_mixture(probabilities: FloatArray, exponents: ComplexArray) -> ComplexA
     small = np.max(np.abs(exponents), axis=-1, initial=0.0) < 0.5
     top = np.max(exponents.real, axis=-1, keepdims=True)
     with np.errstate(divide="ignore"):
-        general = np.log(np.exp(exponents - top) @ probabilities) + top[..., 0]
+        result = np.asarray(np.log(np.exp(exponents - top) @ probabilities) + top[..., 0])
     # exp(z) - 1 by halves: numpy's complex expm1 is accurate, its complex log1p is not
-    near = log1p(np.expm1(np.where(small[..., None], exponents, 0.0)) @ probabilities)
-    return np.asarray(np.where(small, near, general))
+    result[small] = log1p(np.expm1(exponents[small]) @ probabilities)
+    return result
 
 
 class Residuals(Noise):

@@ -1,7 +1,7 @@
 """Everything that a report shows, as one dictionary of plain numbers, lists and strings.
 
-What depends on y, the mean, is given for each output. The laws of all outputs are the same up to that mean, so tubes
-and densities are given once, as deviations from it.
+What depends on y, the mean, is given for each output. The laws of all outputs are the same up to that mean and a scale,
+so tubes, variances and densities are given once, as deviations from the mean and without the scales.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def contents(
     Returns
     -------
     dict
-        Ready for JSON: ``summary``, ``shares``, ``advice``, ``data``, ``slices``, ``scores``, ``hyperparameters``.
+        Ready for JSON: ``scales``, ``summary``, ``shares``, ``advice``, ``data``, ``slices``, ``scores``, ``hyperparameters``.
         Numbers have six significant digits.
 
     Examples
@@ -67,10 +67,11 @@ def contents(
     targets = _target_names(target_name, outputs.shape[1])
 
     shown = thinned(n, MAX_DATA)
-    shares = _shares(posterior.uncertainty(points[shown]))
+    shares = _shares(posterior.common_uncertainty(points[shown]))
     told = {
         "inputs": inputs,
         "targets": targets,
+        "scales": posterior.output_scale,
         "coverage": COVERAGE,
         "summary": {
             "samples": n,
@@ -84,7 +85,7 @@ def contents(
         "data": {"shown": len(shown), "y": outputs[shown].T},
         "slices": slices(posterior, points, shown, outputs, inputs),
         "scores": score_contents(posterior),
-        "hyperparameters": _hyperparameters(model),
+        "hyperparameters": _hyperparameters(model, targets),
     }
     return _plain(told)  # type: ignore[no-any-return]
 
@@ -128,7 +129,7 @@ def _advice(shares: dict[str, float]) -> str:
     return words
 
 
-def _hyperparameters(model: Any) -> list[dict[str, Any]]:
+def _hyperparameters(model: Any, targets: list[str]) -> list[dict[str, Any]]:
     """Name, value and meaning of all that was set or tuned."""
     kernel, noise = model.kernel_, model.noise_
     rows = [
@@ -148,6 +149,10 @@ def _hyperparameters(model: Any) -> list[dict[str, Any]]:
         {"name": "excess kurtosis", "value": kappa[3] / kappa[1] ** 2, "meaning": "noise"},
         {"name": "log likelihood", "value": model.log_likelihood(), "meaning": "Gaussian, of the data"},
     ]
+    if len(targets) > 1:
+        scales = zip(targets, model.output_scale_, strict=True)
+        meaning = "factor of function and noise of this output"
+        rows += [{"name": f"scale of {name}", "value": scale, "meaning": meaning} for name, scale in scales]
     return rows
 
 

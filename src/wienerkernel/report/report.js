@@ -175,8 +175,8 @@
     }
 
     draw() {
-      const { part } = this, mean = part.mean[output], data = report.data.y[output];
-      const shifted = (law, end) => part.tubes[law][end].map((value, k) => mean[k] + value);
+      const { part } = this, mean = part.mean[output], data = report.data.y[output], scale = report.scales[output];
+      const shifted = (law, end) => part.tubes[law][end].map((value, k) => mean[k] + scale * value);
       const curves = Object.fromEntries(Object.keys(LAWS).map((law) => [law, [shifted(law, "low"), shifted(law, "high")]]));
       const opacity = part.data.nearness.map((value) => value ** 2);
       const near = data.filter((_, k) => opacity[k] >= 0.05);
@@ -202,7 +202,8 @@
         ]];
       }, (px) => this.choose(px));
 
-      const { noise, model, aleatoric } = part.variance;
+      const variance = (cause) => part.variance[cause].map((value) => scale ** 2 * value);
+      const [noise, model, aleatoric] = ["noise", "model", "aleatoric"].map(variance);
       const zero = noise.map(() => 0), two = noise.map((value, k) => value + model[k]);
       const all = two.map((value, k) => value + aleatoric[k]);
       const causes = chart(this.find(".causes .plot"), {
@@ -217,7 +218,7 @@
         return [part.x[k], [
           `${part.input} = ${show(part.x[k])}`,
           ...Object.entries(CAUSES).map(([cause, name]) => {
-            const value = part.variance[cause][k];
+            const value = scale ** 2 * part.variance[cause][k];
             return `${name}: ${show(value)} (${Math.round((100 * value) / all[k])} %)`;
           }),
         ]];
@@ -230,12 +231,14 @@
     choose(x) {
       const { part } = this;
       if (typeof x === "number") this.slider.value = nearest(part.at.map((k) => part.x[k]), x);
-      const position = Number(this.slider.value), k = part.at[position], mean = part.mean[output][k];
+      const position = Number(this.slider.value), k = part.at[position];
+      const mean = part.mean[output][k], scale = report.scales[output];
       const words = `${part.input} = ${show(part.x[k])}`;
       this.find("label").textContent = words;
       const told = Object.entries(LAWS).map(
-        ([law, name]) => `${name} ${interval(mean + part.tubes[law].low[k], mean + part.tubes[law].high[k])}`);
-      const stds = Object.entries(CAUSES).map(([cause, name]) => `${name} ${show(Math.sqrt(part.variance[cause][k]))}`);
+        ([law, name]) => `${name} ${interval(mean + scale * part.tubes[law].low[k], mean + scale * part.tubes[law].high[k])}`);
+      const stds = Object.entries(CAUSES).map(
+        ([cause, name]) => `${name} ${show(scale * Math.sqrt(part.variance[cause][k]))}`);
       this.slider.setAttribute("aria-valuetext", `${words}, mean ${show(mean)}`);
       this.find(".readout").textContent =
         `Mean ${show(mean)}. ${level} intervals: ${told.join("; ")}. Standard deviations: ${stds.join("; ")}.`;
@@ -244,12 +247,13 @@
     }
 
     drawDensity(position, mean, words) {
-      const laws = [];
+      const laws = [], scale = report.scales[output];
       for (const law of ["observation", "function", "estimate"]) {
         const all = this.part.densities[law];
         if (!all || !(all.std[position] > 0)) continue;
-        const std = all.std[position], centre = mean + all.mean[position];
-        const ys = all.y[position].map((value) => mean + value), pdf = all.pdf[position];
+        const std = scale * all.std[position], centre = mean + scale * all.mean[position];
+        const ys = all.y[position].map((value) => mean + scale * value);
+        const pdf = all.pdf[position].map((value) => value / scale);
         const spread = Array.from({ length: 81 }, (_, k) => centre + std * (k / 10 - 4));
         const gaussian = spread.map((v) => Math.exp(-0.5 * ((v - centre) / std) ** 2) / (std * Math.sqrt(2 * Math.PI)));
         laws.push({ law, ys, pdf, spread, gaussian, std, peak: extent(pdf)[1] });

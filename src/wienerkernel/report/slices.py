@@ -48,7 +48,7 @@ def observations(posterior: Posterior) -> tuple[FloatArray, FloatArray]:
     """
     samples = posterior.smoother.samples
     sums = samples.scale if samples.scale.ndim == 1 else samples.scale.sum(axis=1)
-    outputs = posterior.smoother.targets + posterior.noise.mean() * sums[:, None]
+    outputs = posterior.output_scale * (posterior.smoother.targets + posterior.noise.mean() * sums[:, None])
     return arrays.as_numpy(samples.points)[samples.index], outputs
 
 
@@ -116,7 +116,8 @@ def slices(
     Returns
     -------
     list of dict
-        Each with ``input``, ``base``, ``data``, ``x``, ``mean``, ``tubes``, ``variance``, ``at`` and ``densities``.
+        Each with ``input``, ``base``, ``data``, ``x``, ``mean``, ``tubes``, ``variance``, ``at`` and ``densities``; the
+        last ones without the scales of the outputs.
 
     Examples
     --------
@@ -187,7 +188,7 @@ def nearness(kernel: Any, points: FloatArray, base: FloatArray, j: int) -> Float
 def _curve(posterior: Posterior, grid: FloatArray, j: int, stride: int) -> dict[str, Any]:
     """Mean, tubes and variances along a slice, and densities at every ``stride``-th of its points."""
     tails = np.array([[0.5 - COVERAGE / 2], [0.5 + COVERAGE / 2]])
-    parts = posterior.uncertainty(grid)
+    parts = posterior.common_uncertainty(grid)
     at = np.arange(0, len(grid), stride)
     tubes, laws = {}, {}
     for of in OF:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
+from .._typing import FloatArray
 from ..prediction import Posterior
 from ..tuning import METHODS, Tuned
 from ..validation import SMALLEST
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["load", "save"]
 
-FORMAT, VERSION = "wienerkernel model", 1
+FORMAT, VERSION = "wienerkernel model", 2
 LONGEST_TEXT, LONGEST_MESSAGE = 2**22, 600
 NAMES = ("feature_names", "target_names")
 
@@ -129,6 +131,8 @@ def _parsed(text: bytes) -> dict[str, Node]:
         raise FormatError(
             f"made by a newer version of wienerkernel ({library}, this is {__version__}): upgrade to read it"
         )
+    if version == 1:  # all outputs had one scale
+        tree["output_scale"] = None
     return tree
 
 
@@ -142,6 +146,7 @@ def _model_node(model: WienerKernelRegressor, writer: Writer) -> dict[str, Node]
         "ridge": float(model.ridge_),
         "tuned": _tuned_node(model.tuned_),
         **{key: None if found is None else [str(name) for name in found] for key, found in names.items()},
+        "output_scale": posterior.output_scale.tolist(),
         "flat": posterior.flat,
         "matched": posterior.matched,
         "smoother": smoother_node(posterior.smoother, writer),
@@ -151,6 +156,9 @@ def _model_node(model: WienerKernelRegressor, writer: Writer) -> dict[str, Node]
 def _model_from(tree: dict[str, Node], reader: Reader) -> WienerKernelRegressor:
     from ..regressor import WienerKernelRegressor
 
+    if "output_scale" not in tree:
+        raise FormatError("model.json: the entry output_scale is missing")
+    scale = tree.pop("output_scale")
     parameters, kernel, noise, ridge, tuned, flat, matched, smoother, *names = entries(
         tree, "parameters", "kernel", "noise", "ridge", "tuned", "flat", "matched", "smoother", *NAMES
     )
@@ -165,6 +173,7 @@ def _model_from(tree: dict[str, Node], reader: Reader) -> WienerKernelRegressor:
     fitted = Posterior(smoothed, law, choice(flat, True, False), matched)
     if flat and fitted.smoother.targets.shape[1] != 1:
         raise FormatError("model.json: there are several outputs, but y is said to be a vector")
+    fitted = replace(fitted, output_scale=_scale_from(scale, fitted.smoother.targets.shape[1]))
     model = WienerKernelRegressor(**parameters_from(parameters, law, reader))
     model.n_features_in_ = fitted.smoother.places.shape[1]
     columns = model.n_features_in_, fitted.smoother.targets.shape[1]
@@ -174,7 +183,20 @@ def _model_from(tree: dict[str, Node], reader: Reader) -> WienerKernelRegressor:
     model.kernel_, model.noise_, model.ridge_ = fitted.smoother.kernel, law, ridge
     model.tuned_ = _tuned_from(tuned, model)
     model.posterior_ = fitted
+    if model.tuned_ is not None:
+        model.tuned_ = replace(model.tuned_, output_scale=fitted.output_scale)
     return model
+
+
+def _scale_from(node: Node, n_outputs: int) -> FloatArray:
+    """Scales of the outputs; files of version 1 have none, and a single output has the scale 1."""
+    numbers = [1.0] * n_outputs if node is None else node
+    right = isinstance(numbers, list) and len(numbers) == n_outputs
+    if not right or not all(isinstance(value, float) and 1e-150 < value < 1e150 for value in numbers):
+        raise FormatError(f"model.json: output_scale must be {n_outputs} positive numbers")
+    if n_outputs == 1 and numbers != [1.0]:
+        raise FormatError("model.json: a single output has the scale 1")
+    return np.array(numbers)
 
 
 def _names_from(key: str, node: Node, n: int) -> np.ndarray[Any, np.dtype[Any]]:

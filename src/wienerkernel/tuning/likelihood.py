@@ -16,7 +16,10 @@ from ..leave_one_out import weighted_residual
 from ..smoother import Smoother
 from .data import Data, Parameters
 
-__all__ = ["Likelihood"]
+__all__ = ["Likelihood", "relative_scales"]
+
+NOTHING = 1e-24
+"""An output whose square is a smaller part of the largest is rounding error."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,10 @@ class Likelihood:
     ----------
     data : Data
     parameters : Parameters
+    own_scales : bool, default=False
+        Whether each output has a scale of its own. Scales that multiply to 1 are at their best values, which are
+        known: output k has the quadratic form y_k'A y_k, and the scales make these equal. So the density of y needs no
+        factors, and the gradient is that at fixed scales.
 
     Examples
     --------
@@ -43,6 +50,7 @@ class Likelihood:
 
     data: Data
     parameters: Parameters
+    own_scales: bool = False
 
     @cached_property
     def _room(self) -> FloatArray | None:
@@ -50,11 +58,23 @@ class Likelihood:
         places = self.data.places.points
         return np.zeros((len(places), len(places)), places.dtype) if arrays.is_numpy(places) else None
 
-    def _smoother(self, values: FloatArray) -> Smoother:
+    def _unscaled(self, values: FloatArray) -> Smoother:
         """Smoother for these parameters, until the next one takes its memory."""
         noise = self.parameters.noise_at(values)
         regulariser = self.data.covariance(noise.var())
         return self.data.smoother(self.parameters.kernel_at(values), noise, regulariser, self._room)
+
+    def _smoother(self, values: FloatArray) -> Smoother:
+        """The same, of outputs over their scales."""
+        smoother = self._unscaled(values)
+        if not self.own_scales:
+            return smoother
+        targets = smoother.targets / _output_scale(smoother)
+        return Smoother(smoother.kernel, smoother.samples, targets, self.data.trend, smoother.factor)
+
+    def output_scale(self, values: FloatArray) -> FloatArray:
+        """The best scales of the outputs, (n_y,)."""
+        return _output_scale(self._unscaled(values))
 
     def value(self, values: FloatArray) -> float:
         """Value alone, which needs no inverse."""
@@ -85,3 +105,31 @@ class Likelihood:
                 by_mean = float(np.sum(weighted_residual(smoother) * data.mean_scale[:, None]))
                 gradient[parameters.n_kernel] += by_mean * parameters.mean_slope(values, parameters.n_kernel)
         return value, gradient
+
+
+def _output_scale(smoother: Smoother) -> FloatArray:
+    """Scales of the outputs that make their quadratic forms y_k'A y_k equal."""
+    return relative_scales(np.sum(smoother.targets * weighted_residual(smoother), axis=0))
+
+
+def relative_scales(squares: FloatArray) -> FloatArray:
+    """Square roots over their geometric mean; an output without any size has the typical one.
+
+    Parameters
+    ----------
+    squares : ndarray of shape (n_y,)
+
+    Returns
+    -------
+    ndarray of shape (n_y,)
+        Their product is 1.
+
+    Examples
+    --------
+    >>> relative_scales(np.array([1.0, 16.0, 0.0])).round(9).tolist()
+    [0.5, 2.0, 1.0]
+    """
+    known = squares > NOTHING * squares.max()
+    logs = 0.5 * np.log(np.where(known, squares, 1.0))
+    mean = logs[known].mean() if known.any() else 0.0
+    return np.exp(np.where(known, logs - mean, 0.0))

@@ -298,7 +298,7 @@ class LogDensity:
         good &= np.max(size, axis=1, where=doubtful, initial=0.0) < 1e-11 * density
         good &= np.isnan(self.value[index])
         scale = np.abs(batch.factor[of_point])
-        self.value[index[good]] = np.log((density * scale)[good]) + height[good]
+        self.value[index[good]] = np.log(density[good]) + np.log(scale[good]) + height[good]
         share = np.zeros_like(terms)
         share[good] = terms[good] / density[good, None]
         self._batches.append(replace(batch, share=share))

@@ -11,9 +11,9 @@ from functools import cached_property
 
 import numpy as np
 
-from .._typing import FloatArray
+from .._typing import FloatArray, IntArray
 from ..leave_one_out import weighted_residual
-from ..noise.family import Family, NoiseModel
+from ..noise.family import Family, NoiseModel, ScaledShape
 from ..smoother import Smoother
 from .blend import Blend, ShapeGrid, shape_grid
 from .data import Data, Parameters
@@ -97,34 +97,46 @@ class LeaveOneOutScore:
             regulariser = np.full_like(regulariser, data.ridge)
         return data.smoother(self.parameters.kernel_at(values), noise, regulariser)
 
-    def _density(self, values: FloatArray) -> tuple[LeaveOneOutLaws, LogDensity]:
+    @cached_property
+    def _folds(self) -> list[tuple[IntArray, StandardLaw]]:
+        """Samples, and the standardised law that was made without them."""
+        model = self.parameters.noise
+        folds = model.folds if isinstance(model, ScaledShape) else ()
+        return [(index, StandardLaw(shape.standardised(1.0))) for index, shape in folds]
+
+    def _densities(
+        self, values: FloatArray
+    ) -> tuple[LeaveOneOutLaws, Rows, list[tuple[IntArray, LogDensity]]]:
+        """Laws of the residuals, and the log densities by the law that the samples are scored with."""
         loo, std = LeaveOneOutLaws(self.smoother(values)), self.parameters.noise_at(values).std()
         rows = Rows(std * loo.weights, loo.counts, loo.model, std * loo.scale)
-        row = np.repeat(loo.group, loo.residual.shape[1])
-        law = self._laws(values[self.parameters.shapes]).law
-        return loo, LogDensity(law, rows, loo.residual.ravel(), row)
+        row, x = np.repeat(loo.group, loo.residual.shape[1]), loo.residual.ravel()
+        parts = self._folds or [(np.arange(x.size), self._laws(values[self.parameters.shapes]).law)]
+        return loo, rows, [(index, LogDensity(law, rows, x[index], row[index])) for index, law in parts]
 
     def value(self, values: FloatArray) -> float:
         """Value alone, which needs no derivatives of the law."""
-        return float(self._density(values)[1].value.sum())
+        return sum(float(density.value.sum()) for _, density in self._densities(values)[2])
 
     def __call__(self, values: FloatArray) -> tuple[float, FloatArray]:
         """Value and gradient of shape (p,)."""
         parameters, noise = self.parameters, self.parameters.noise_at(values)
-        loo, density = self._density(values)
-        smoother, rows, std = loo.smoother, density.rows, noise.std()
-        n, n_outputs = loo.residual.shape
-        by_residual, by_model, by_weights = density.gradient()
-        by_kernel, by_log_ridge = loo.pullback(by_residual.reshape(n, n_outputs), by_model, std * by_weights)
+        loo, rows, densities = self._densities(values)
+        smoother, std = loo.smoother, noise.std()
+        by_residual, by_model, by_weights = (
+            np.zeros(shape) for shape in (loo.residual.size, loo.model.shape, loo.weights.shape)
+        )
+        for index, density in densities:
+            by_residual[index], of_model, of_weights = density.gradient()
+            by_model += of_model
+            by_weights += of_weights
+        by_residual = by_residual.reshape(loo.residual.shape)
+        by_kernel, by_log_ridge = loo.pullback(by_residual, by_model, std * by_weights)
         gradient = np.zeros(len(values))
         kernel = smoother.kernel
         gradient[: parameters.n_kernel] = kernel.pullback(smoother.places, by_kernel, symmetric=True)
         # r is linear in y0 = y - m0 scale
-        by_mean = (
-            -float(by_residual.reshape(n, -1).sum(axis=1) @ self._residual_of_scale(loo))
-            if noise.mean()
-            else 0.0
-        )
+        by_mean = -float(by_residual.sum(axis=1) @ self._residual_of_scale(loo)) if noise.mean() else 0.0
         if parameters.noise.free_std:
             by_std = float(np.sum(by_weights * rows.weights))
             if self.data.ridge is None:
@@ -134,10 +146,10 @@ class LeaveOneOutScore:
             gradient[parameters.n_kernel] = by_std
         slopes = self._laws(values[parameters.shapes]).slopes
         for k, slope in enumerate(slopes, start=parameters.shapes.start):
-            gradient[k] = density.by_law(slope)
+            gradient[k] = sum(density.by_law(slope) for _, density in densities)
             if noise.mean():
                 gradient[k] += by_mean * parameters.mean_slope(values, k)
-        return float(density.value.sum()), gradient
+        return sum(float(density.value.sum()) for _, density in densities), gradient
 
     def _residual_of_scale(self, loo: LeaveOneOutLaws) -> FloatArray:
         smoother = loo.smoother

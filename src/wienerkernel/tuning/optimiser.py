@@ -1,4 +1,4 @@
-"""Maximising an objective with its gradient: L-BFGS-B in a box, with walls instead of crashes."""
+"""Maximising an objective plus a log prior with its gradient: L-BFGS-B in a box, with walls instead of crashes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .._typing import FloatArray
 from ..linalg import NotPositiveDefiniteError
 from .search_box import SearchBox
 
-__all__ = ["Objective", "Optimiser"]
+__all__ = ["FAILURES", "Objective", "Optimiser"]
 
 MAX_ITERATIONS = 300
 RESTART_RANGE = np.log(20.0)
@@ -26,7 +26,7 @@ Objective = Callable[[FloatArray], tuple[float, FloatArray]]
 
 
 class Optimiser:
-    """Searches for a maximum, and remembers what is to be told about them.
+    """Searches for a maximum of an objective plus the log prior of its box, and remembers what is to be told about them.
 
     Parameters
     ----------
@@ -40,17 +40,18 @@ class Optimiser:
     ----------
     evaluations : int
     steepest : ndarray of shape (p,)
-        Largest derivative by each parameter that was met.
+        Largest derivative of an objective, without the prior, by each parameter that was met.
     message : str
         Why the last search stopped early, or "".
 
     Examples
     --------
-    >>> box = SearchBox(np.zeros(1), np.array([-1.0]), np.array([3.0]), np.zeros(1, dtype=bool))
+    >>> zero, one, free = np.zeros(1), np.ones(1), np.ones(1, dtype=bool)
+    >>> box = SearchBox(zero, -one, 3 * one, centre=zero, spread=5 * one, lengths=~free)
     >>> optimiser = Optimiser(1, 0, np.random.default_rng(0))
-    >>> point, value = optimiser.maximise(lambda x: (-float((x[0] - 2) ** 2), 4 - 2 * x), np.zeros(1), box, np.ones(1, bool))
-    >>> round(float(point[0]), 6)
-    2.0
+    >>> point, value = optimiser.maximise(lambda x: (-float((x[0] - 2) ** 2), 4 - 2 * x), [zero], box, free)
+    >>> round(float(point[0]), 6)   # the prior pulls a little
+    1.960784
     """
 
     def __init__(self, n_samples: int, n_restarts: int, generator: Any) -> None:
@@ -67,7 +68,7 @@ class Optimiser:
         Parameters
         ----------
         value_at : callable
-            The objective without its gradient.
+            The objective without its gradient; the prior is added to it.
         starts : list of ndarray of shape (p,)
         box : SearchBox
 
@@ -86,7 +87,7 @@ class Optimiser:
             point = np.clip(start, box.low, box.high)
             self.evaluations += 1
             try:
-                value = value_at(point)
+                value = value_at(point) + box.log_prior(point)[0]
             except FAILURES as failure:
                 error = failure
                 continue
@@ -97,14 +98,15 @@ class Optimiser:
         return found
 
     def maximise(
-        self, objective: Objective, start: FloatArray, box: SearchBox, free: NDArray[np.bool_]
+        self, objective: Objective, starts: list[FloatArray], box: SearchBox, free: NDArray[np.bool_]
     ) -> tuple[FloatArray, float]:
-        """Search from ``start`` and from random points around it, over the free parameters.
+        """Search from ``starts`` and from random points around the first, over the free parameters.
 
         Parameters
         ----------
         objective : Objective
-        start : ndarray of shape (p,)
+        starts : list of ndarray of shape (p,)
+            They differ in free parameters only.
         box : SearchBox
         free : ndarray of bool of shape (p,)
 
@@ -112,18 +114,19 @@ class Optimiser:
         -------
         point : ndarray of shape (p,)
         value : float
+            Of the objective there, without the prior.
         """
         from scipy.optimize import minimize
 
-        start = np.clip(start, box.low, box.high)
+        start = np.clip(starts[0], box.low, box.high)
         if not free.any():
             return start, objective(start)[0]
         if len(self.steepest) != len(start):
             self.steepest = np.zeros(len(start))
-        worst = -np.inf
+        worst, first = -np.inf, np.nan
 
         def loss(point: FloatArray) -> tuple[float, FloatArray]:
-            nonlocal worst
+            nonlocal worst, first
             values = start.copy()
             values[free] = point
             self.evaluations += 1
@@ -134,12 +137,17 @@ class Optimiser:
             if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
                 # A wall, higher than all that was seen.
                 return worst + 10.0 if np.isfinite(worst) else 1e6, np.zeros(int(free.sum()))
-            worst = max(worst, -value / self.n_samples)
             self.steepest = np.maximum(self.steepest, np.where(free, np.abs(gradient), 0.0))
-            return -value / self.n_samples, -gradient[free] / self.n_samples
+            prior, slope = box.log_prior(values)
+            result = -(value + prior) / self.n_samples
+            # Relative to where the search began: its end must not depend on the unit of y, which shifts all values.
+            first = result if np.isnan(first) else first
+            result -= first
+            worst = max(worst, result)
+            return result, -(gradient + slope)[free] / self.n_samples
 
         bounds = np.stack([box.low, box.high], axis=1)[free]
-        begins = [start[free]]
+        begins = [np.clip(other, box.low, box.high)[free] for other in starts]
         for _ in range(self.n_restarts):
             step = self.generator.uniform(-RESTART_RANGE, RESTART_RANGE, len(bounds))
             begins.append(np.clip(begins[0] + step, bounds[:, 0], bounds[:, 1]))
@@ -151,7 +159,7 @@ class Optimiser:
         self.message = "" if best.success or _stationary(best, bounds) else str(best.message)
         values = start.copy()
         values[free] = best.x
-        return values, float(-best.fun * self.n_samples)
+        return values, float(-(best.fun + np.nan_to_num(first)) * self.n_samples) - box.log_prior(values)[0]
 
 
 def _stationary(result: Any, bounds: FloatArray) -> bool:

@@ -1,4 +1,7 @@
-"""What residuals say about the noise: its shape, and whether a family can have produced them."""
+"""What residuals say about the noise: its shape, and whether a family can have produced them.
+
+The shape is that of all residuals, but a sample is scored by the shape of the others: cross-fitting, in folds.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,52 @@ import numpy as np
 
 from .._typing import FloatArray
 from ..leave_one_out import leave_one_out
+from ..noise.family import ScaledShape
+from ..noise.smoothed import SmoothedResiduals
 from ..smoother import Smoother
 from .data import Data, Parameters
 from .loo_laws import LeaveOneOutLaws
 from .loo_score import LeaveOneOutScore
 
-__all__ = ["outside_support", "replicate_residuals", "standardised_residuals"]
+__all__ = ["outside_support", "residual_shape"]
 
 MIN_REPEATS, MIN_REPLICATES = 5, 20
 """Places with fewer samples than this, or fewer such samples in all, do not show the shape of the noise."""
+FOLDS = 5
+"""Groups of samples, each scored by the shape of the residuals of the others."""
 
 
-def replicate_residuals(data: Data) -> FloatArray | None:
-    """Residuals around the means of places with many samples, scaled to the variance of the noise."""
+def residual_shape(data: Data, parameters: Parameters, values: FloatArray) -> ScaledShape | None:
+    """The law of the residuals within replicates, where there are enough, or else left out in turn.
+
+    Parameters
+    ----------
+    data : Data
+    parameters : Parameters
+    values : ndarray of shape (p,)
+        The model that gives the residuals.
+
+    Returns
+    -------
+    ScaledShape or None
+        None if residuals do not differ.
+    """
+    residuals = _replicate_residuals(data)
+    if residuals is None:
+        residuals = _standardised_residuals(LeaveOneOutScore(data, parameters).smoother(values))
+    # at random: neighbours, replicates and outputs are spread over the folds
+    fold = np.random.default_rng(0).permutation(residuals.size) % FOLDS
+    known, folds = np.isfinite(residuals), []
+    for k in range(min(FOLDS, residuals.size)):
+        others = residuals[known & (fold != k)]
+        if len(np.unique(others)) < 2 or np.ptp(others) <= 1e-12 * np.max(np.abs(others)):
+            return None
+        folds.append((np.flatnonzero(fold == k), SmoothedResiduals(others - others.mean())))
+    return ScaledShape(SmoothedResiduals(residuals[known] - residuals[known].mean()), folds)
+
+
+def _replicate_residuals(data: Data) -> FloatArray | None:
+    """Residuals around the means of places with many samples, scaled to the variance of the noise; others are NaN."""
     if data.noise_scale.ndim == 2 or np.ptp(data.noise_scale) > 0:
         return None
     index = data.places.index
@@ -28,10 +64,10 @@ def replicate_residuals(data: Data) -> FloatArray | None:
         return None
     within = data.y - data.places.means(data.y)[index]
     correction = np.sqrt(counts[index] / np.maximum(counts[index] - 1.0, 1.0))
-    return np.asarray((within * correction[:, None])[chosen].ravel())
+    return np.where(chosen[:, None], within * correction[:, None], np.nan).ravel()
 
 
-def standardised_residuals(smoother: Smoother) -> FloatArray:
+def _standardised_residuals(smoother: Smoother) -> FloatArray:
     """Leave-one-out residuals over their standard deviations, flat; the regulariser is the noise covariance."""
     residual, model, gain = leave_one_out(smoother)
     samples = smoother.samples

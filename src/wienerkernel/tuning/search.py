@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,19 +18,19 @@ from .._typing import FloatArray, RandomState
 from ..kernels import Kernel
 from ..noise import Noise
 from ..noise.base import as_generator
-from ..noise.family import Family, NoiseModel, ScaledShape, noise_model
-from ..noise.smoothed import SmoothedResiduals
+from ..noise.family import Family, NoiseModel, noise_model
 from .data import Data, Parameters
-from .likelihood import Likelihood
+from .likelihood import Likelihood, relative_scales
 from .loo_score import LeaveOneOutScore
-from .optimiser import Optimiser
-from .residuals import outside_support, replicate_residuals, standardised_residuals
-from .search_box import SearchBox, default_kernel, search_box
+from .optimiser import FAILURES, Optimiser
+from .residuals import outside_support, residual_shape
+from .search_box import SearchBox, default_kernel, has_free_scale, search_box, variance_at_odds
 
 __all__ = ["METHODS", "Tuned", "tune"]
 
 METHODS = ("likelihood", "loo")
 SHAPE_STARTS = 5
+SYMMETRIC = 1e-6  # skewness
 RESIDUAL_ROUNDS = 2
 
 
@@ -46,10 +46,13 @@ class Tuned:
         The given one, or the noise variance.
     method : {"likelihood", "loo"}
     value : float
-        Value of the objective, a sum over samples.
+        Value of the objective, a sum over samples, without the priors: the Gaussian log-likelihood or the
+        leave-one-out log score.
     parameters : dict of str to float
         All free parameters by name: kernel hyperparameters, ``noise.std``, shapes of the noise.
     n_evaluations : int
+    output_scale : ndarray of shape (n_y,)
+        Output k has the kernel and the noise times ``output_scale[k]`` (the kernel twice). The scales multiply to 1.
 
     Examples
     --------
@@ -67,6 +70,7 @@ class Tuned:
     value: float
     parameters: dict[str, float] = field(default_factory=dict)
     n_evaluations: int = 0
+    output_scale: FloatArray = field(default_factory=lambda: np.ones(1))
 
 
 def tune(
@@ -79,6 +83,9 @@ def tune(
     random_state: RandomState = None,
 ) -> Tuned:
     """Find the free parameters of kernel and noise.
+
+    Parameters whose bounds come from the data have weak log-normal priors there, so that those which the data hardly
+    determine do not run away; parameters with bounds of the user's have none, and end at the pure maximum.
 
     Parameters
     ----------
@@ -101,7 +108,8 @@ def tune(
     Warns
     -----
     sklearn.exceptions.ConvergenceWarning
-        By name: parameters that ended at a bound or that the data do not determine, and a search that did not converge.
+        By name: parameters that ended at a bound or that the data do not determine, a search that did not converge, and
+        a leave-one-out score that grows up to a bound, in which case all values are those of the likelihood.
 
     Examples
     --------
@@ -118,11 +126,9 @@ def tune(
     if method == "loo" and data.noise_scale.ndim == 2:
         msg = "tuning by 'loo' needs independent noise: noise_scale must be of shape (n,); use tuning='likelihood'"
         raise ValueError(msg)
-    search = _Search(
-        data, default_kernel(data) if kernel is None else kernel, n_restarts, as_generator(random_state)
-    )
-    search.kernel(data.places.points[:1])  # a kernel for other inputs says so
     model = noise_model(noise)
+    search = _Search(data, kernel, model, n_restarts, as_generator(random_state))
+    search.kernel(data.places.points[:1])  # a kernel for other inputs says so
     parameters, values, value = search.run(model, method)
     search.warn(parameters, values)
     fitted = parameters.noise_at(values)
@@ -135,18 +141,42 @@ def tune(
         value=value,
         parameters=dict(zip(parameters.names, shown.tolist(), strict=True)),
         n_evaluations=search.optimiser.evaluations,
+        output_scale=search.output_scale,
     )
 
 
 class _Search:
-    """The searches of one call, and what is to be told about them."""
+    """The searches of one call, and what is to be told about them.
 
-    def __init__(self, data: Data, kernel: Kernel, n_restarts: int, generator: Any) -> None:
-        self.data, self.kernel = data, kernel
+    Outputs are divided by their scales: first by their sizes, then by what the likelihood finds.
+    """
+
+    def __init__(
+        self, data: Data, kernel: Kernel | None, model: NoiseModel | str, n_restarts: int, generator: Any
+    ) -> None:
+        self.data, self.output_scale = data, np.ones(data.y.shape[1])
+        self.own_scales = (
+            data.y.shape[1] > 1 and (kernel is None or has_free_scale(kernel)) and _is_scale_family(model)
+        )
+        if self.own_scales:
+            self._divide(
+                relative_scales(np.mean((data.y - data.y.mean(axis=0) * bool(data.trend)) ** 2, axis=0))
+            )
+        self._sized = self.data
+        self.kernel = default_kernel(self.data) if kernel is None else kernel
         self.optimiser = Optimiser(data.y.size, n_restarts, generator)
         self.notes: list[str] = []
 
+    def _divide(self, scale: FloatArray) -> None:
+        self.output_scale = self.output_scale * scale
+        self.data = replace(self.data, y=self.data.y / scale)
+
+    def _box(self, parameters: Parameters) -> SearchBox:
+        return search_box(self._sized, parameters)
+
     def run(self, model: NoiseModel | str, method: str) -> tuple[Parameters, FloatArray, float]:
+        if not np.ptp(self.data.y, axis=0).any():
+            return self._without_variation(model, method)
         if isinstance(model, str):
             return self._residuals(method)
         parameters = Parameters(self.kernel, model)
@@ -159,80 +189,96 @@ class _Search:
             values, value = self._loo(parameters, values)
         return parameters, values, value
 
+    def _without_variation(
+        self, model: NoiseModel | str, method: str
+    ) -> tuple[Parameters, FloatArray, float]:
+        """The values of the likelihood, and shapes in the middle of their range."""
+        self.notes.append("the targets do not vary, which tells nothing of the noise")
+        parameters = Parameters(self.kernel, Family("norm") if isinstance(model, str) else model)
+        values, value = self._likelihood(parameters)
+        if method == "loo":
+            value = LeaveOneOutScore(self.data, parameters).value(values)
+        return parameters, values, value
+
     def _residuals(self, method: str) -> tuple[Parameters, FloatArray, float]:
         """Shape from the residuals of normal noise; then, for loo, from those under that shape, and so on."""
         parameters, values, value = self.run(Family("norm"), "likelihood")
+        likelihood = values
         for _ in range(RESIDUAL_ROUNDS if method == "loo" else 1):
-            shape = self._residual_shape(parameters, values)
+            shape = residual_shape(self.data, parameters, values)
             if shape is None:
-                break
-            parameters = Parameters(self.kernel, ScaledShape(shape))
+                self.notes.append("the residuals do not differ, so that noise='residuals' is normal noise")
+                return self.run(Family("norm"), method)
+            parameters = Parameters(self.kernel, shape)
             if method == "loo":
                 # The shape belongs to these values: a search that begins far from them would not see it.
                 score = LeaveOneOutScore(self.data, parameters)
-                values, value = self._climb(score, search_box(self.data, parameters), values)
+                values, value = self._climb(score, self._box(parameters), [values], likelihood)
+                if values is likelihood:
+                    break
         return parameters, values, value
-
-    def _residual_shape(self, parameters: Parameters, values: FloatArray) -> SmoothedResiduals | None:
-        residuals = replicate_residuals(self.data)
-        if residuals is None:
-            residuals = standardised_residuals(LeaveOneOutScore(self.data, parameters).smoother(values))
-        if np.ptp(residuals) <= 1e-12 * np.max(np.abs(residuals), initial=0.0):
-            self.notes.append("the residuals do not differ, so that noise='residuals' is normal noise")
-            return None
-        return SmoothedResiduals(residuals - residuals.mean())
 
     def _likelihood(
         self, parameters: Parameters, start: FloatArray | None = None
     ) -> tuple[FloatArray, float]:
-        box = search_box(self.data, parameters)
+        box = self._box(parameters)
         free = np.ones(len(box.start), dtype=bool)
         free[parameters.shapes] = False
-        objective = Likelihood(self.data, parameters)
+        objective = Likelihood(self.data, parameters, self.own_scales)
         if start is None:
             start = self.optimiser.best_of(objective.value, list(_starts(box, parameters)), box)
-        return self.optimiser.maximise(objective, start, box, free)
+        values, value = self.optimiser.maximise(objective, [start], box, free)
+        if self.own_scales:
+            self._divide(objective.output_scale(values))
+        return values, value
 
     def _shapes(self, parameters: Parameters, values: FloatArray) -> FloatArray:
-        """The shapes alone, by the leave-one-out score: the best of a few, then a search from there."""
-        box, objective = search_box(self.data, parameters), LeaveOneOutScore(self.data, parameters)
+        """The shapes alone, by the leave-one-out score: searches from the best of a few laws of either skew."""
+        box, objective = self._box(parameters), LeaveOneOutScore(self.data, parameters)
         free = np.zeros(len(values), dtype=bool)
         free[parameters.shapes] = True
-        fractions = (np.arange(SHAPE_STARTS) + 0.5) / SHAPE_STARTS
-        starts = []
-        for point in itertools.product(fractions, repeat=int(free.sum())):
-            start = values.copy()
-            start[free] = box.low[free] + np.array(point) * (box.high - box.low)[free]
-            starts.append(start)
-        best = self.optimiser.best_of(objective.value, starts, box)
+        sides = _shape_starts(box, parameters, values)
+        best = [self.optimiser.best_of(objective.value, side, box) for side in sides]
         return self.optimiser.maximise(objective, best, box, free)[0]
 
     def _loo(self, parameters: Parameters, values: FloatArray) -> tuple[FloatArray, float]:
         """From the likelihood's maximum, and from the best of the points that the likelihood started with."""
-        box, score = search_box(self.data, parameters), LeaveOneOutScore(self.data, parameters)
+        box, score = self._box(parameters), LeaveOneOutScore(self.data, parameters)
         others = list(_starts(box, parameters))
         for other in others:
             other[parameters.shapes] = values[parameters.shapes]
-        found = self._climb(score, box, values)
-        message = self.optimiser.message
-        second = self._climb(score, box, self.optimiser.best_of(score.value, others, box))
-        if found[1] >= second[1]:
-            self.optimiser.message = message
-            return found
-        return second
+        best = self.optimiser.best_of(score.value, others, box)
+        return self._climb(score, box, [values, best], values)
 
-    def _climb(self, score: LeaveOneOutScore, box: SearchBox, start: FloatArray) -> tuple[FloatArray, float]:
-        """Maximise the score over all parameters from one point."""
-        return self.optimiser.maximise(score, start, box, np.ones(len(start), dtype=bool))
+    def _climb(
+        self,
+        score: LeaveOneOutScore,
+        box: SearchBox,
+        starts: list[FloatArray],
+        likelihood: FloatArray,
+    ) -> tuple[FloatArray, float]:
+        """Maximise the score over all parameters; a maximum at a bound from the data yields to the likelihood's values.
+
+        There the score does not determine the parameter, prior or not, while the likelihood does.
+        """
+        values, value = self.optimiser.maximise(score, starts, box, np.ones(len(box.start), dtype=bool))
+        ended, known = (np.any(box.at_bound(point), axis=0) for point in (values, likelihood))
+        runaway = ended & ~known & np.isfinite(box.spread)
+        if runaway.any():
+            names = ", ".join(np.array(score.parameters.names)[runaway])
+            self.notes.append(
+                f"the leave-one-out score grows up to the bound of {names}, so that all values are the likelihood's"
+            )
+            return likelihood, score.value(likelihood)
+        return values, value
 
     def warn(self, parameters: Parameters, values: FloatArray) -> None:
         """Tell what a user should know, in one warning."""
         from sklearn.exceptions import ConvergenceWarning
 
-        box, n = search_box(self.data, parameters), self.data.y.size
+        box, n = self._box(parameters), self.data.y.size
         names = np.array(parameters.names)
         notes = list(self.notes)
-        tolerance = 1e-6 * np.maximum(1.0, box.high - box.low)
         flat = (
             self.optimiser.steepest[: len(values)] < 1e-7 * n
             if len(self.optimiser.steepest)
@@ -241,17 +287,17 @@ class _Search:
         flat = flat & (box.low < box.high)
         if flat.any():
             notes.append(f"the data do not determine {', '.join(names[flat])}")
-        for side, end, near in (
-            ("lower", box.low, values <= box.low + tolerance),
-            ("upper", box.high, values >= box.high - tolerance),
-        ):
-            for k in np.flatnonzero(near & ~flat & (box.low < box.high)):
+        ends = zip(("lower", "upper"), (box.low, box.high), box.at_bound(values), strict=True)
+        for side, end, near in ends:
+            for k in np.flatnonzero(near & ~flat):
                 shown = float(np.exp(end[k]) if _is_log(parameters)[k] else end[k])
                 notes.append(f"{names[k]} ended at its {side} bound {shown:.3g}")
         if len(values) > n:
             notes.append(f"{n} samples do not determine {len(values)} parameters ({', '.join(names)})")
         if self.optimiser.message:
             notes.append(f"the search for {', '.join(names)} did not converge: {self.optimiser.message}")
+        if message := variance_at_odds(self.data, self.kernel):
+            notes.append(message)
         outside = outside_support(self.data, parameters, values)
         if outside:
             notes.append(
@@ -260,6 +306,13 @@ class _Search:
             )
         if notes:
             warnings.warn("tuning: " + "; ".join(notes), ConvergenceWarning, stacklevel=3)
+
+
+def _is_scale_family(model: NoiseModel | str) -> bool:
+    """Whether the noise has mean 0 and any standard deviation."""
+    if isinstance(model, Family):
+        return model.loc is None and (model.std_bounds is None or model.std_bounds[0] < model.std_bounds[1])
+    return isinstance(model, str) or model.free_std
 
 
 def _starts(box: SearchBox, parameters: Parameters) -> Iterator[FloatArray]:
@@ -274,6 +327,34 @@ def _starts(box: SearchBox, parameters: Parameters) -> Iterator[FloatArray]:
     )
     for shorter, more in itertools.product((0.0, 1.5), (0.0, 1.0)):
         yield box.start - shorter * box.lengths + more * noise
+
+
+def _shape_starts(box: SearchBox, parameters: Parameters, values: FloatArray) -> list[list[FloatArray]]:
+    """A grid of shapes, in two parts if there are laws of either skew, and then without symmetric ones.
+
+    Where the skewness vanishes faster than the shape, as that of the skew-normal law does, the score is stationary at
+    the symmetric law, and a search would not leave it.
+    """
+    low, high = box.low[parameters.shapes], box.high[parameters.shapes]
+    signed = ~_is_log(parameters)[parameters.shapes]  # equidistant like logarithms, on both sides of 0
+    ends = np.where(signed, np.arcsinh([low, high]), [low, high])
+    fractions = (np.arange(SHAPE_STARTS) + 0.5) / SHAPE_STARTS
+    points = ends[0] + np.array(list(itertools.product(fractions, repeat=len(low)))) * (ends[1] - ends[0])
+    points = np.where(signed, np.sinh(np.where(signed, points, 0.0)), points)
+    starts = np.repeat(values[None], len(points), axis=0)
+    starts[:, parameters.shapes] = points
+    skewness = np.array([_skewness(parameters, point) for point in points])
+    left, right = skewness < -SYMMETRIC, ~(skewness <= SYMMETRIC)  # a skewness that does not exist is kept
+    sides = [starts[left], starts[right]] if left.any() and right.any() else [starts]
+    return [list(side) for side in sides]
+
+
+def _skewness(parameters: Parameters, shapes: FloatArray) -> float:
+    """NaN where there is none, or no law."""
+    try:
+        return float(parameters.noise.law(1.0, shapes).cumulants(3)[2])
+    except FAILURES:
+        return np.nan
 
 
 def _is_log(parameters: Parameters) -> NDArray[np.bool_]:

@@ -1,16 +1,20 @@
-"""Where to look for hyperparameters: bounds and starting points that follow from the data.
+"""Where to look for hyperparameters: bounds, starting points and weak priors that follow from the data.
 
 A kernel's own bounds are respected; those that are still at their default are replaced by what the data can tell
 apart: length scales between a fraction of the smallest spacing and a multiple of the range of the inputs, variances
-around that of y.
+around that of y. Within such bounds from the data a normal prior on the logarithm keeps a parameter that the data
+hardly determine from running away: length scales near the widths of the inputs, variances near that of y. It moves a
+well determined optimum by much less than its standard error. A parameter whose bounds the user has given has no prior.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import arrays
 from .._typing import FloatArray
@@ -27,25 +31,35 @@ from ..kernels import (
     RationalQuadratic,
     Sum,
 )
+from ..kernels.compose import bracketed
 from ..kernels.parameters import DEFAULT_BOUNDS
 from .data import Data, Parameters
 
-__all__ = ["SearchBox", "default_kernel", "search_box"]
+__all__ = ["SearchBox", "default_kernel", "has_free_scale", "search_box", "variance_at_odds"]
 
 LENGTH_FRACTION, LENGTH_MULTIPLE = 0.5, 100.0
 VARIANCE_FACTOR = 1e6
 ALIKE = 3.0
+AT_ODDS = 10.0
 NOISE_FACTORS = (1e-8, 10.0)
+LENGTH_WIDTHS, NOISE_SHARE = 2.0, np.exp(-1.0)
+"""Medians of the priors on length scales, in widths of the inputs, and on the noise, in standard deviations of y."""
+LENGTH_SPREAD, SIZE_SPREAD, NOISE_SPREAD = 1.5, 1.5, 3.0
+"""Standard deviations of the logarithms of length scales and of the standard deviations of function and noise."""
 DEFAULT = np.log(DEFAULT_BOUNDS)
+AMPLITUDES = (Constant, Linear, FeatureMap)
+"""Kernels with a hyperparameter that sets their size."""
 
 
 @dataclass(frozen=True)
 class SearchBox:
-    """Bounds and a starting point of all parameters.
+    """Bounds, a starting point and the prior of all parameters.
 
     Attributes
     ----------
     start, low, high : ndarray of shape (p,)
+    centre, spread : ndarray of shape (p,)
+        Mean and standard deviation of the normal prior; the latter is infinite where there is none.
     lengths : ndarray of bool of shape (p,)
         Which parameters are length scales.
     """
@@ -53,13 +67,26 @@ class SearchBox:
     start: FloatArray
     low: FloatArray
     high: FloatArray
-    lengths: FloatArray
+    centre: FloatArray
+    spread: FloatArray
+    lengths: NDArray[np.bool_]
+
+    def log_prior(self, values: FloatArray) -> tuple[float, FloatArray]:
+        """Logarithm of the prior, up to a constant, and its gradient of shape (p,)."""
+        z = (values - self.centre) / self.spread
+        return -0.5 * float(z @ z), -z / self.spread
+
+    def at_bound(self, values: FloatArray) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which free parameters are at their lower and upper bounds."""
+        tolerance, free = 1e-6 * np.maximum(1.0, self.high - self.low), self.low < self.high
+        return free & (values <= self.low + tolerance), free & (values >= self.high - tolerance)
 
 
 @dataclass(frozen=True)
 class _Extent:
-    """Typical width, range and smallest spacing of each input, and the mean square and variance of y."""
+    """The places; typical width, range and smallest spacing of each input; mean square and variance of y."""
 
+    points: FloatArray
     width: FloatArray
     range: FloatArray
     spacing: FloatArray
@@ -79,6 +106,7 @@ class _Extent:
         square = square or variance or 1.0
         tiny = variance <= 1e-20 * square
         return cls(
+            X,
             np.where(constant, 1.0, width),
             spread,
             np.clip(np.where(np.isfinite(smallest), smallest, spread), 2e-4 * spread, spread),
@@ -132,44 +160,145 @@ def search_box(data: Data, parameters: Parameters) -> SearchBox:
     >>> [round(float(np.exp(end[0])), 6) for end in (box.low, box.high)]
     [0.5, 400.0]
     """
-    extent, kernel = _Extent.of(data), parameters.kernel
-    entries = [_entry(leaf, name, extent) for leaf, name in _leaves(kernel)]
-    table = np.array([entry[:3] for entry in entries]).reshape(-1, 3)
-    start, from_data = np.log(table[:, 0]), np.log(table[:, 1:])
-    given = kernel.bounds
-    untouched = np.all(given == DEFAULT, axis=1)
-    bounds = np.where(untouched[:, None], from_data, given)
-    start = np.where(untouched, start, kernel.theta)
-    lengths = [entry[3] for entry in entries]
-    if parameters.noise.free_std:
-        std = np.sqrt(extent.variance)
-        ends = 0.5 * np.log(np.array(NOISE_FACTORS) * extent.variance)
-        mean_scale = np.log(np.sqrt(np.mean(data.noise_scale**2))) if data.noise_scale.ndim == 1 else 0.0
-        start = np.append(start, np.log(np.sqrt(0.1) * std) - mean_scale)
-        bounds = np.concatenate([bounds, ends[None] - mean_scale])
-        lengths.append(False)
-    shapes = parameters.noise.shape_bounds
-    start = np.concatenate([start, shapes.mean(axis=1)])
-    bounds = np.concatenate([bounds, shapes])
-    lengths += [False] * len(shapes)
-    low, high = bounds[:, 0], bounds[:, 1]
-    return SearchBox(np.clip(start, low, high), low, high, np.array(lengths, dtype=bool))
+    extent, kernel, noise = _Extent.of(data), parameters.kernel, parameters.noise
+    entries = [_entry(leaf, name, extent, size) for leaf, name, size in _leaves(kernel, extent.square)]
+    given, theta = kernel.bounds, kernel.theta
+    for k in np.flatnonzero(np.any(given != DEFAULT, axis=1)):
+        start, low, high = np.exp([theta[k], *given[k]])
+        entries[k] = entries[k]._replace(start=start, low=low, high=high, spread=np.inf)
+    if noise.free_std:
+        scale = np.sqrt(np.mean(data.noise_scale**2)) if data.noise_scale.ndim == 1 else 1.0
+        std = np.sqrt(extent.variance) / scale
+        low, high = noise.std_bounds or np.sqrt(NOISE_FACTORS) * std
+        spread = np.inf if noise.std_bounds else NOISE_SPREAD
+        entries.append(_Entry(np.sqrt(0.1) * std, low, high, NOISE_SHARE * std, spread))
+    columns = np.array([entry[:5] for entry in entries]).reshape(-1, 5).T
+    start, low, high, centre = np.log(columns[:4])
+    # Shapes of the noise are represented as their family says, and have no prior.
+    ends = noise.shape_bounds.T
+    low, high = np.concatenate([[low, high], ends], axis=1)
+    middle, flat = ends.mean(axis=0), np.full(ends.shape[1], np.inf)
+    return SearchBox(
+        start=np.clip(np.concatenate([start, middle]), low, high),
+        low=low,
+        high=high,
+        centre=np.concatenate([centre, middle]),
+        # The prior counts once for each output, so that it is as weak as for a single one.
+        spread=np.concatenate([columns[4], flat]) / np.sqrt(data.y.shape[1]),
+        lengths=np.array([entry.length for entry in entries] + [False] * len(flat), dtype=bool),
+    )
 
 
-def _leaves(kernel: Kernel) -> Iterator[tuple[Kernel, str]]:
-    """The elementary kernel and the name there of each entry of theta."""
+def variance_at_odds(data: Data, kernel: Kernel) -> str:
+    """What to tell of a kernel whose variance is neither tuned nor given on purpose, and does not fit the data.
+
+    Parameters
+    ----------
+    data : Data
+    kernel : Kernel
+
+    Returns
+    -------
+    str
+        Empty where the variance of the kernel is that of y (its mean square without a trend) within a factor of 10,
+        or where a hyperparameter sets it, fixed or not.
+
+    Examples
+    --------
+    >>> variance_at_odds(Data(np.zeros((2, 1)), np.array([[30.0], [40.0]]), np.ones(2)), RBF(1.0))
+    'the kernel has the fixed variance 1, but y has the mean square 1.25e+03: multiply the kernel by a constant, 1.0 * RBF()'
+    """
+    points = data.places.points
+    variance, shifted = (
+        float(np.mean(arrays.as_numpy(k.diag(points))))
+        for k in (kernel, kernel.with_theta(kernel.theta + 0.1))
+    )
+    size = _Extent.of(data).square
+    alike = variance <= AT_ODDS * size and size <= AT_ODDS * variance
+    if alike or shifted != variance or any(isinstance(k, AMPLITUDES) for k in _elementary(kernel)):
+        return ""
+    measure = "variance" if data.trend else "mean square"
+    return (
+        f"the kernel has the fixed variance {variance:.3g}, but y has the {measure} {size:.3g}: multiply the kernel by "
+        f"a constant, 1.0 * {bracketed(kernel, Sum)}"
+    )
+
+
+def _elementary(kernel: Kernel) -> Iterator[Kernel]:
+    """The kernels that a kernel is made of."""
     if isinstance(kernel, Sum | Product):
-        yield from _leaves(kernel.k1)
-        yield from _leaves(kernel.k2)
+        yield from _elementary(kernel.k1)
+        yield from _elementary(kernel.k2)
     elif isinstance(kernel, Power):
-        yield from _leaves(kernel.kernel)
+        yield from _elementary(kernel.kernel)
+    else:
+        yield kernel
+
+
+def has_free_scale(kernel: Kernel) -> bool:
+    """Whether the hyperparameters can multiply the kernel by any factor.
+
+    Parameters
+    ----------
+    kernel : Kernel
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> has_free_scale(2.0 * RBF(1.0)), has_free_scale(2.0 * RBF(1.0) + RBF(2.0))
+    (True, False)
+    """
+    if isinstance(kernel, Sum):
+        return has_free_scale(kernel.k1) and has_free_scale(kernel.k2)
+    if isinstance(kernel, Product):
+        return has_free_scale(kernel.k1) or has_free_scale(kernel.k2)
+    if isinstance(kernel, Power):
+        return has_free_scale(kernel.kernel)
+    return (
+        isinstance(kernel, AMPLITUDES) and bool(kernel.names) and bool(np.all(np.ptp(kernel.bounds, axis=1)))
+    )
+
+
+def _leaves(kernel: Kernel, variance: float) -> Iterator[tuple[Kernel, str, float]]:
+    """The elementary kernel, the name there, and the variance that is expected of it, for each entry of theta.
+
+    Factors that have an amplitude share the variance of their product.
+    """
+    if isinstance(kernel, Sum):
+        yield from _leaves(kernel.k1, variance)
+        yield from _leaves(kernel.k2, variance)
+    elif isinstance(kernel, Product):
+        share = variance ** (1 / max(1, _has_amplitude(kernel.k1) + _has_amplitude(kernel.k2)))
+        yield from _leaves(kernel.k1, share)
+        yield from _leaves(kernel.k2, share)
+    elif isinstance(kernel, Power):
+        yield from _leaves(kernel.kernel, variance ** (1 / kernel.exponent))
     else:
         for name in kernel.names:
-            yield kernel, name
+            yield kernel, name, variance
 
 
-def _entry(leaf: Kernel, name: str, extent: _Extent) -> tuple[float, float, float, bool]:
-    """Start, lower and upper bound of a parameter, and whether it is a length scale."""
+def _has_amplitude(kernel: Kernel) -> bool:
+    """Whether some hyperparameter sets the size of the kernel."""
+    return any(isinstance(leaf, AMPLITUDES) for leaf in _elementary(kernel) if leaf.names)
+
+
+class _Entry(NamedTuple):
+    """Start, bounds, median of the prior and its spread in logarithms, and whether this is a length scale."""
+
+    start: float
+    low: float
+    high: float
+    centre: float
+    spread: float
+    length: bool = False
+
+
+def _entry(leaf: Kernel, name: str, extent: _Extent, variance: float) -> _Entry:
+    """Where to look for a parameter."""
     word, _, rest = name.partition("[")
     column = int(rest[:-1]) if rest else None
     if isinstance(leaf, RBF | Matern | RationalQuadratic) and word == "length_scale":
@@ -181,19 +310,34 @@ def _entry(leaf: Kernel, name: str, extent: _Extent) -> tuple[float, float, floa
             width = float(np.sqrt(len(extent.width)) * extent.width[column])
             spread, spacing = float(extent.range[column]), float(extent.spacing[column])
         low, high = LENGTH_FRACTION * spacing, LENGTH_MULTIPLE * spread
-        return float(np.clip(0.5 * width, low, high)), low, high, True
+        return _Entry(
+            float(np.clip(0.5 * width, low, high)),
+            low,
+            high,
+            LENGTH_WIDTHS * width,
+            LENGTH_SPREAD,
+            length=True,
+        )
     if isinstance(leaf, Periodic) and word == "period":
         spread = float(extent.range.max() if column is None else extent.range[column])
         spacing = float(extent.spacing.min() if column is None else extent.spacing[column])
-        return 0.5 * spread, min(2 * spacing, 0.5 * spread), 4 * spread, True
+        low, high = min(2 * spacing, 0.5 * spread), 4 * spread
+        return _Entry(0.5 * spread, low, high, 0.5 * spread, np.inf, length=True)
     if isinstance(leaf, Constant):
-        return extent.square, extent.square / VARIANCE_FACTOR, extent.square * VARIANCE_FACTOR, False
-    if isinstance(leaf, Linear):
-        width = float(extent.width.max() if column is None else extent.width[column])
-        middle = width / np.sqrt(extent.square)
-        return middle, middle / np.sqrt(VARIANCE_FACTOR), middle * np.sqrt(VARIANCE_FACTOR), False
-    if isinstance(leaf, FeatureMap):
-        middle = float(np.sqrt(extent.square))
-        return middle, middle / np.sqrt(VARIANCE_FACTOR), middle * np.sqrt(VARIANCE_FACTOR), False
+        low, high = variance / VARIANCE_FACTOR, variance * VARIANCE_FACTOR
+        return _Entry(variance, low, high, variance, 2 * SIZE_SPREAD)
+    if isinstance(leaf, Linear | FeatureMap):
+        if isinstance(leaf, Linear):  # k(x, x) = |x|^2 / length_scale^2
+            columns = extent.points if column is None else extent.points[:, [column]]
+            middle = _root_mean_square(columns) / np.sqrt(variance)
+        else:  # k(x, x) = scale^2 |phi(x)|^2
+            middle = np.sqrt(variance) / _root_mean_square(arrays.as_numpy(leaf.features(extent.points)))
+        factor = np.sqrt(VARIANCE_FACTOR)
+        return _Entry(middle, middle / factor, middle * factor, middle, SIZE_SPREAD)
     value = float(np.exp(leaf.theta[leaf.names.index(name)]))
-    return value, *DEFAULT_BOUNDS, False
+    return _Entry(value, *DEFAULT_BOUNDS, value, np.inf)
+
+
+def _root_mean_square(rows: FloatArray) -> float:
+    """Of the Euclidean norms of the rows; 1 where all are 0."""
+    return float(np.sqrt(np.mean(np.sum(rows**2, axis=1)))) or 1.0
