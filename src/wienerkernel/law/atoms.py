@@ -12,7 +12,7 @@ from .closed import ClosedForm
 from .ray import EPS, Values
 from .rows import Rows
 
-__all__ = ["AtomSum", "SmoothedAtoms", "atom_sum", "sum_of_atoms"]
+__all__ = ["AtomSum", "SmoothedAtoms", "atom_sum", "relevant_atoms", "sum_of_atoms"]
 
 HALF, ALL = 2**18, 2**23
 """Atoms of each half of one row, and of all rows together."""
@@ -135,7 +135,11 @@ class SmoothedAtoms:
             for k, point in enumerate(x[i]):
                 values[:, i, k] = self._at(point, row)
         pdf, cdf, sf = values
-        return Values(pdf, cdf, sf, np.full(x.shape, 16 * EPS), 64 * EPS * pdf)
+        # places of atoms are known up to their tolerance, and that of x up to its rounding
+        shift = TOLERANCE + 8 * EPS * (1 + np.abs(x))
+        return Values(
+            pdf, cdf, sf, 16 * EPS + shift * pdf, (64 * EPS + 8 * shift / self.tau[index, None]) * pdf
+        )
 
     def _at(self, point: float, row: int) -> tuple[float, float, float]:
         left, right = self.steps.halves[row]
@@ -161,7 +165,7 @@ def sum_of_atoms(terms: list[tuple[float, Noise]]) -> tuple[FloatArray, FloatArr
     """Values and probabilities of a sum of weighted discrete terms; None if they are too many."""
     total = _Half(2**13)
     for weight, noise in terms:
-        values, mass = noise.atoms()
+        values, mass = relevant_atoms(noise)
         if not total.add(weight * values, mass):
             return None
     return total.values, total.mass
@@ -177,7 +181,7 @@ def _too_many(terms: FloatArray, atoms: tuple[FloatArray, FloatArray]) -> bool:
     return not all(grown) or len(pilot.values) > 0.9 * n ** len(grown)
 
 
-def _relevant(noise: Noise) -> tuple[FloatArray, FloatArray]:
+def relevant_atoms(noise: Noise) -> tuple[FloatArray, FloatArray]:
     """Values and probabilities of a discrete law, without those that no sum can notice."""
     if not noise.discrete:
         return np.zeros(1), np.ones(1)  # of terms whose weights are 0
@@ -188,7 +192,7 @@ def _relevant(noise: Noise) -> tuple[FloatArray, FloatArray]:
 
 def atom_sum(rows: Rows) -> tuple[IntArray, list[tuple[_Half, _Half]]]:
     """The rows of a discrete law that have few enough atoms, and the atoms of their two halves."""
-    atoms = [_relevant(terms.noise) for terms in rows.terms]
+    atoms = [relevant_atoms(terms.noise) for terms in rows.terms]
     budget = max(64, ALL // len(rows))
     chosen, halves = [], []
     for row in range(len(rows)):

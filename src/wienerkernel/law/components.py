@@ -14,7 +14,7 @@ import numpy as np
 
 from .._typing import FloatArray, IntArray
 from ..noise import Mixture, Noise, ScipyNoise, as_noise
-from .atoms import TOLERANCE, SmoothedAtoms, _Half, sum_of_atoms
+from .atoms import TOLERANCE, SmoothedAtoms, _Half, relevant_atoms, sum_of_atoms
 from .closed import SingleTerm
 from .convolution import Convolution, scaled_pieces
 from .ray import EPS, Inversion, Values
@@ -22,8 +22,10 @@ from .rows import Rows, split
 
 __all__ = ["ComponentSum", "choices", "components"]
 
+MOST_ATOMS = 2**13
+"""Atoms of the discrete components of a choice, and"""
 MOST_CHOICES = 100
-"""Choices of components that are convolved one by one; of more than four terms, a quarter of them."""
+"""choices of components that are convolved one by one; of more than four terms, a quarter of them."""
 
 
 class _Choice(NamedTuple):
@@ -43,8 +45,14 @@ def components(noise: Noise) -> list[tuple[float, Noise]]:
 def choices(rows: Rows, row: int) -> int:
     """Number of ways to choose components for the terms of a row."""
     used = zip(rows.weights[row], rows.counts, rows.laws, strict=True)
-    multiplicities = [(len(components(law)), int(count)) for weight, count, law in used if weight]
-    return prod(comb(n + count - 1, count) for n, count in multiplicities)
+    terms = [(components(law), int(count)) for weight, count, law in used if weight]
+    # all atoms of a choice are summed over
+    atoms = [
+        sum(len(relevant_atoms(part)[0]) for _, part in pairs if part.discrete) ** n for pairs, n in terms
+    ]
+    if prod(number for number in atoms if number) > MOST_ATOMS:
+        return MOST_CHOICES + 1
+    return prod(comb(len(pairs) + n - 1, n) for pairs, n in terms)
 
 
 class ComponentSum:

@@ -35,7 +35,7 @@ class Lattice:
     series : Fourier
     """
 
-    relative = False
+    relative = True  # not by itself; but a saddle point may not see what the series does not
 
     def __init__(self, series: Fourier) -> None:
         rows = series.rows

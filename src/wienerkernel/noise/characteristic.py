@@ -48,7 +48,7 @@ def characteristic(law: ScipyNoise) -> Characteristic:
         return closed
     known = CONTOURS[law.name](*law.shapes) if law.name in CONTOURS else None
     # A law that is nearly a point leaves no room to rotate.
-    if known is not None and known[0].opening > 0.04:
+    if known is not None and known[0].opening > 0.04 and known[0].complete:
         contour, scale, loc = known
         return affine(contour.characteristic(), scale, loc)
     return summed(law.frozen) if law.discrete else numerical(law)

@@ -17,6 +17,9 @@ __all__ = ["Contour", "student", "symmetric"]
 LARGEST = 1e5
 """Of log E exp(sM): to resolve a mean beyond exp(1e5) would take too many nodes."""
 
+LEFTMOST = -700.0
+"""Logarithm of the smallest x: a pole x^(p-1) with p < 0.05 has more mass below than float64 rounds off."""
+
 
 class Contour:
     """Characteristic function of a density on (0, inf) that continues to complex x.
@@ -71,13 +74,20 @@ class Contour:
 
     def _window(self, angle: float) -> tuple[float, float]:
         """Interval of v = log abs(x) outside which the density is negligible."""
-        v = np.arange(-400.0, 400.0, 0.05)
+        v = np.arange(LEFTMOST, 400.0, 0.05)
         with np.errstate(over="ignore"):
             height = self.log_xf(np.asarray(v + 1j * angle)).real
         # Left: negligible next to x = 1e-12, which t = 1e12 sees. Right: negligible for the variance.
         left = height > max(np.interp(-27.6, v, height), height.max() - 300) - 42
         right = height + 2 * v > np.max(height + 2 * v) - 42
         return v[np.argmax(left)] - 0.05, v[len(v) - 1 - np.argmax(right[::-1])] + 0.05
+
+    @property
+    def complete(self) -> bool:
+        """Whether the density has no pole so strong that float64 cannot reach all of its mass."""
+        left, right = self._window(0.0)
+        height = self.log_xf(np.array([LEFTMOST, *np.linspace(left, right, 1000)]) + 0j).real
+        return bool(height[0] < height.max() - 34)
 
     def rule(self, level: int) -> tuple[ComplexArray, ComplexArray]:
         """Nodes x and log weights for arg t about level / LEVELS of pi/2 (above) or of the sector (below)."""
@@ -128,7 +138,7 @@ class Contour:
     @cached_property
     def _steepest(self) -> float:
         """Largest s for which log E exp(sM) is computed."""
-        v = np.arange(-400.0, 400.0, 0.05)
+        v = np.arange(LEFTMOST, 400.0, 0.05)
         with np.errstate(over="ignore", invalid="ignore"):
             height = self.log_xf(np.asarray(v + 0j)).real
             known = np.isfinite(height)
@@ -137,7 +147,7 @@ class Contour:
 
     def _tilted(self, s: float, order: int = 0) -> tuple[ComplexArray, ComplexArray]:
         """Real nodes that resolve x^order exp(sx) f(x)."""
-        v = np.arange(-400.0, 400.0, 0.01)
+        v = np.arange(LEFTMOST, 400.0, 0.01)
         with np.errstate(over="ignore", invalid="ignore"):
             height = self.log_xf(np.asarray(v + 0j)).real
             tilted = np.nan_to_num(height + s * np.exp(v) + order * v, nan=-INF)
@@ -165,6 +175,9 @@ class Contour:
             for k in np.unique(octave):
                 where = octave == k
                 kept = _heard(t[where], x, log_w)
+                if not kept.any():  # so far out that not even the loudest node is a number
+                    out[where] = np.nan
+                    continue
                 out[where] = by_chunks(partial(_log_sum, x[kept], log_w[kept]), int(kept.sum()), t[where])
             return out
 

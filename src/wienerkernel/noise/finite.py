@@ -156,18 +156,18 @@ class Mixture(Noise):
     @property
     def atomic(self) -> bool:
         """Whether a component of positive weight has atoms."""
-        return any(component.atomic for p, component in self._pairs() if p > 0)
+        return any(component.atomic for _, component in self._pairs())
 
     def flattened(self) -> list[tuple[float, Noise]]:
         """Probabilities and components, with those of mixtures within the mixture in their place."""
         pairs: list[tuple[float, Noise]] = []
         for p, component in self._pairs():
             inner = component.flattened() if isinstance(component, Mixture) else [(1.0, component)]
-            pairs += [(p * q, part) for q, part in inner if p * q > 0]
+            pairs += [(p * q, part) for q, part in inner]
         return pairs
 
     def _pairs(self) -> list[tuple[float, Noise]]:
-        return list(zip(self.weights.tolist(), self.components, strict=True))
+        return [(p, part) for p, part in zip(self.weights.tolist(), self.components, strict=True) if p > 0]
 
     def _sum(self, name: str, x: ArrayLike) -> FloatArray:
         return np.asarray(sum(p * getattr(c, name)(x) for p, c in self._pairs()))

@@ -1,0 +1,72 @@
+"""Sums that were wrong without a word once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from wienerkernel import AccuracyWarning, LinearCombination, Mixture
+
+pytestmark = pytest.mark.filterwarnings("ignore::wienerkernel.AccuracyWarning")
+
+
+def assert_stated(value, error, exact):
+    assert abs(float(value) - exact) <= 10 * float(error) + 1e-12
+
+
+@pytest.mark.parametrize(("p", "far", "width"), [(0.1, 1e5, 1.0), (0.5, 1.0, 1e-6)])
+def test_a_staircase_of_narrow_peaks_is_not_taken_for_a_smooth_law(p, far, width):
+    law = Mixture([stats.norm(0.0, width), stats.norm(far, width)], [1 - p, p])
+    Y = LinearCombination(law, [1.0], counts=[200])
+    k = np.arange(201)
+    for q in (0.3, 0.7):
+        y = far * float(stats.binom(200, p).ppf(q)) + 0.012 * far
+        exact = stats.binom(200, p).pmf(k) @ stats.norm.cdf((y - far * k) / (width * np.sqrt(200)))
+        assert_stated(*Y.cdf(y, return_error=True), exact)
+
+
+@pytest.mark.parametrize("tau", [1e-14, 1e-12, 1e-9, 4.5e-6])
+def test_atoms_under_a_narrow_normal_part_know_how_well_their_places_are_known(tau):
+    Y = LinearCombination([0.0, 1.0], [1.0], counts=[20], normal_std=tau)
+    assert_stated(
+        *Y.cdf(11.0, return_error=True), stats.binom(20, 0.5).cdf(11) - stats.binom(20, 0.5).pmf(11) / 2
+    )
+
+
+def test_the_error_of_a_quantile_is_that_of_the_probability_there():
+    Y = LinearCombination(Mixture([[0.0, 1.0], stats.norm(0.5, 1e-4)], [1 - 1e-6, 1e-6]), [1.0], counts=[200])
+    y, error = Y.ppf(0.99, return_error=True)
+    assert float(error) >= 1e-4
+    assert 115.9 < float(y) < 116.1
+
+
+@pytest.mark.parametrize(("law", "p"), [(stats.gengamma(0.1, 0.5), 0.05), (stats.burr(4.0, 0.0125), 0.05)])
+def test_strong_poles_keep_the_mass_next_to_them(law, p):
+    # next to 0 the density of one term is a multiple of x^(p-1), and of two of x^(2p-1)
+    y = 1e-26
+    exact = law.cdf(y) ** 2 * special.gamma(1 + p) ** 2 / special.gamma(1 + 2 * p)
+    assert_stated(*LinearCombination(law, [1.0, 1.0]).cdf(y, return_error=True), exact)
+
+
+def test_frequencies_beyond_all_nodes_do_not_stop_a_sum():
+    value, error = LinearCombination(stats.weibull_min(20.0), [1e-6, 1000.0]).cdf(1e-6, return_error=True)
+    assert_stated(value, error, 0.0)
+
+
+def test_atoms_that_are_too_many_to_be_summed_over_are_left_to_another_method():
+    Y = LinearCombination(
+        Mixture([stats.poisson(1.0), stats.expon(0.5)], [0.6, 0.4]), [1.0, 0.5], counts=[3, 4]
+    )
+    assert 0 < float(Y.cdf(3.0)) < 1
+
+
+def test_a_component_of_weight_0_does_not_make_a_law_discrete():
+    Y = LinearCombination(Mixture([stats.t(3), [0.0, 5.0]], [1.0, 0.0]), [1.0])
+    assert float(Y.cdf(0.3)) == pytest.approx(stats.t(3).cdf(0.3), abs=1e-14)
+    assert float(Y.pdf(0.3)) == pytest.approx(stats.t(3).pdf(0.3), rel=1e-12)
+
+
+def test_what_misses_the_accuracy_warns():
+    with pytest.warns(AccuracyWarning):
+        LinearCombination([0.0, 1.0], [1.0], counts=[20], normal_std=1e-14).cdf(11.0)
