@@ -63,6 +63,7 @@ class Combination:
     def _standardise(self) -> None:
         """Write Y row by row as start + scale X, where X has unit variance and terms of few standard laws."""
         start, tau = self.loc.ravel(), self.normal_std.ravel()
+        moved = np.zeros(len(start))  # what the rounding of the start is relative to
         size = int(np.prod(self.shape, dtype=int))
         largest = tau
         columns: dict[Noise, list[tuple[FloatArray, FloatArray]]] = {}
@@ -71,6 +72,7 @@ class Combination:
             w = weights.reshape(size, weights.shape[-1])
             standard, origin, scale, normal = split(law)
             start = start + origin * (w @ counts)
+            moved = moved + abs(origin) * (np.abs(w) @ counts)
             largest = np.maximum(largest, np.max(np.abs(w), axis=1) * law.std())
             spreads.append((w, counts, law.std()))
             columns.setdefault(standard, []).append((scale * w, counts))
@@ -80,7 +82,7 @@ class Combination:
         relative = (tau / unit) ** 2
         for w, counts, std in spreads:
             relative = relative + (w / unit[:, None] * std) ** 2 @ counts
-        self._start = start
+        self._start, self._moved = start, np.where(moved > 0, moved + np.abs(start), 0.0)
         self._scale = unit * np.where(largest > 0, np.sqrt(relative), 1.0)
         # what is normal needs no terms
         self._normal = columns.pop(NORMAL, [])

@@ -328,10 +328,9 @@ class LinearCombination(Combination):
             x = (tables[0] - start) / scale
             known = np.isfinite(x)
             at = block(np.where(known, x, 0.0))
-            # y is known up to its rounding beside the place of the law
-            rounding = (
-                np.nan_to_num(at.pdf, nan=0.0, posinf=0.0) * EPS * (np.abs(tables[0]) + np.abs(start)) / scale
-            )
+            # the place of x is known up to rounding
+            shift = EPS * (np.abs(x) + self._moved[part, None] / scale)
+            rounding = np.nan_to_num(at.pdf, nan=0.0, posinf=0.0) * np.where(known, shift, 0.0)
             error = np.where(known, at.pdf_error if name == "pdf" else np.fmin(at.error + rounding, 1.0), 0.0)
             value = np.where(np.isnan(x), np.nan, getattr(at, name))
             return (value / scale, error / scale) if name == "pdf" else (value, error)
