@@ -16,7 +16,8 @@ from wienerkernel.law import LinearCombination
 from wienerkernel.noise import Mixture
 
 SIZE, BUDGET = 2**17, 3e6
-SAMPLE = 16
+SAMPLE, SEED = 16, 2
+SLOW = {"three poles", "two gammas", "beta(.1,.1)"}  # some of them are among the named sums
 
 
 def assert_holds(case):
@@ -30,8 +31,8 @@ def test_errors_hold_where_they_once_did_not(name):
 
 
 def a_sample():
-    cases = [case for name in LAWS for case in cases_of(name)]
-    chosen = np.random.default_rng(20).choice(len(cases), SAMPLE, replace=False)
+    cases = [case for name in LAWS if name not in SLOW for case in cases_of(name)]
+    chosen = np.random.default_rng(SEED).choice(len(cases), SAMPLE, replace=False)
     return [cases[i] for i in sorted(chosen)]
 
 
