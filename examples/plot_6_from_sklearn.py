@@ -39,7 +39,8 @@ print(f"log-likelihood {gpr.log_marginal_likelihood_value_:.6f} and {model.log_l
 # ---------------
 #
 # In scikit-learn an unknown noise variance is a `WhiteKernel`. Here noise is not part of the kernel: `noise=None`, the
-# default, is normal noise whose variance is found together with the kernel. scikit-learn's kernels are accepted.
+# default, is normal noise whose variance is found together with the kernel. scikit-learn's kernels are accepted. Weak
+# priors move the values by a small fraction of their standard errors; bounds that differ from the defaults replace them.
 
 gpr = GaussianProcessRegressor(1.0 * sk.RBF(1.0) + sk.WhiteKernel(1.0)).fit(X, y)
 model = WienerKernelRegressor(1.0 * sk.RBF(1.0)).fit(X, y)
