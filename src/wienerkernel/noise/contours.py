@@ -86,8 +86,9 @@ class Contour:
     def complete(self) -> bool:
         """Whether the density has no pole so strong that float64 cannot reach all of its mass."""
         left, right = self._window(0.0)
-        height = self.log_xf(np.array([LEFTMOST, *np.linspace(left, right, 1000)]) + 0j).real
-        return bool(height[0] < height.max() - 34)
+        with np.errstate(all="ignore"):
+            height = self.log_xf(np.array([LEFTMOST, *np.linspace(left, right, 1000)]) + 0j).real
+        return bool(np.nan_to_num(height[0], nan=-np.inf) < np.nanmax(height) - 34)
 
     def rule(self, level: int) -> tuple[ComplexArray, ComplexArray]:
         """Nodes x and log weights for arg t about level / LEVELS of pi/2 (above) or of the sector (below)."""
