@@ -70,3 +70,8 @@ def test_a_component_of_weight_0_does_not_make_a_law_discrete():
 def test_what_misses_the_accuracy_warns():
     with pytest.warns(AccuracyWarning):
         LinearCombination([0.0, 1.0], [1.0], counts=[20], normal_std=1e-14).cdf(11.0)
+
+
+def test_the_atom_of_one_term_is_reached_whatever_its_place_rounds_to():
+    Y = LinearCombination([-0.3, 0.1, 1.7], [-2.5])
+    np.testing.assert_allclose(Y.cdf([-4.25, -0.25, 0.75]), [1 / 3, 2 / 3, 1.0], rtol=0, atol=1e-15)

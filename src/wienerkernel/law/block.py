@@ -141,7 +141,8 @@ class Block:
         # First without the tails, which cost more, then with them where they matter.
         bulk = p if inversion.relative else np.maximum(p, BULK)
         values = partial(self._values, inversion, index, False)
-        x, error = solve(values, bulk, upper, start, (lower, higher), mean)
+        atomic = (self.rows.atomic & (self.rows.normal_var == 0))[index, None]
+        x, error = solve(values, bulk, upper, start, (lower, higher), mean, atomic)
         again = np.flatnonzero(np.any((p < 2 * TAIL) | (error > POOR), axis=1))
         if len(again) and not inversion.relative:
 
@@ -149,7 +150,13 @@ class Block:
                 return self._values(inversion, index, True, at, again[some])
 
             x[again], error[again] = solve(
-                with_tails, p[again], upper[again], x[again], (lower[again], higher[again]), mean[again]
+                with_tails,
+                p[again],
+                upper[again],
+                x[again],
+                (lower[again], higher[again]),
+                mean[again],
+                atomic[again],
             )
         snap = getattr(inversion, "snap", None)
         return (snap(x, np.arange(len(index))) if snap else x), np.fmin(error, 1.0)

@@ -14,6 +14,9 @@ from .ray import EPS, Values
 
 __all__ = ["ClosedForm", "GammaSum", "Normal", "PointMass", "SingleTerm", "gamma_shape"]
 
+SAME = 1e-13
+"""Points that differ by less, relative to their size, are the same atom."""
+
 
 def gamma_shape(noise: Noise) -> float | None:
     """Shape parameter if the noise (of origin 0) is a gamma law, else None."""
@@ -83,15 +86,13 @@ class SingleTerm(ClosedForm):
     def __call__(self, x: FloatArray, index: IntArray) -> Values:  # noqa: D102
         v = self.weight[index, None]
         m = x / v
-        atom = np.zeros(m.shape)
         if self.noise.atomic:
-            pdf = np.full(m.shape, np.nan)
-            # P(M = m): where v < 0, P(vM <= x) = P(M >= m)
-            atom = np.maximum(self.noise.cdf(m) - self.noise.cdf(np.nextafter(m, -np.inf)), 0.0)
+            # an atom is reached, whatever a standardised x rounds to; where v < 0, P(vM <= x) = P(M >= m)
+            pdf, m = np.full(m.shape, np.nan), m + np.sign(v) * SAME * (1 + np.abs(m))
         else:
             pdf = self.noise.pdf(m) / np.abs(v)
         below, above = self.noise.cdf(m), self.noise.sf(m)
-        return _values(pdf, np.where(v > 0, below, above + atom), np.where(v > 0, above, below - atom))
+        return _values(pdf, np.where(v > 0, below, above), np.where(v > 0, above, below))
 
     def quantile(self, p: FloatArray, upper: NDArray[np.bool_], index: IntArray) -> FloatArray:  # noqa: D102
         v = self.weight[index, None]

@@ -42,6 +42,7 @@ def solve(
     start: FloatArray,
     support: tuple[FloatArray, FloatArray],
     mean: FloatArray,
+    atomic: NDArray[np.bool_],
 ) -> tuple[FloatArray, FloatArray]:
     """Points with F(x) = p, or sf(x) = p where ``upper``.
 
@@ -56,6 +57,8 @@ def solve(
     support : tuple of ndarray of shape (rows, 1)
     mean : ndarray of shape (rows, 1)
         Of laws with unit variance, whose quantiles Cantelli's inequality encloses, whatever ``values`` says.
+    atomic : ndarray of bool of shape (rows, 1)
+        Whether a law has atoms, at which its probability jumps.
 
     Returns
     -------
@@ -137,7 +140,7 @@ def solve(
             stated = np.where(stuck, np.fmax(now.error, np.abs(tail - p[row])), now.error)
         error[row] = np.where(work, stated, error[row])
         active[row] = work & ~settled
-        jumps[row] |= work & settled & ~met
+        jumps[row] |= work & settled & (np.abs(tail - p[row]) > 10 * now.error)
         x = to_x(xi)
         if not active.any():
             break
@@ -147,5 +150,8 @@ def solve(
     row = np.flatnonzero(jumps.any(axis=1))
     if len(row):
         x = np.where(jumps, to_x(np.where(jumps, reached, xi)), x)
-        error[row] = np.where(jumps[row], np.maximum(values(x[row], row).error, error[row]), error[row])
+        now = values(x[row], row)
+        missed = np.where(atomic[row], 0.0, np.abs(np.where(upper[row], now.sf, now.cdf) - p[row]))
+        stated = np.maximum(np.maximum(now.error, missed), error[row])
+        error[row] = np.where(jumps[row], stated, error[row])
     return x, np.where(active, np.inf, error)
