@@ -20,9 +20,10 @@ import time
 import numpy as np
 import torch
 
-from wienerkernel import RBF, WienerKernelRegressor, arrays
+from wienerkernel import RBF, WienerKernelRegressor
+from wienerkernel.backend import arrays
+from wienerkernel.backend.linalg import cholesky, inverse_from_cholesky, solve_lower, solve_lower_transposed
 from wienerkernel.kernels import gram
-from wienerkernel.linalg import cholesky, inverse_from_cholesky, solve_lower, solve_lower_transposed
 
 INPUTS, LENGTH, AMPLITUDE, NOISE = 8, 2.0, 2.0, 0.5
 SECONDS = {30_000: 0.33, 60_000: 2.1, 100_000: 12.0}
@@ -103,7 +104,7 @@ def gpytorch_task(task, default):
 
 
 def values(results):
-    return [arrays.as_numpy(r) if arrays.is_foreign(r) else np.asarray(r) for r in results]
+    return [arrays.as_numpy(r) if arrays.is_array_api(r) else np.asarray(r) for r in results]
 
 
 def measure(run, tensors, repeats):

@@ -1,7 +1,7 @@
 """Whether stated errors hold: sums of many laws against oracles that share no code with the package.
 
 Run with ``python benchmarks/sweep.py`` (about half an hour on two cores), or with ``--quick`` for a random part of it.
-Each case asks for cdf, sf, pdf and ppf at the centre, in the tails, at the ends of the support and at singular points.
+Each case asks for cdf, sf, pdf and ppf at the center, in the tails, at the ends of the support and at singular points.
 A violation is an answer whose true error exceeds ten times the stated error plus 1e-12, or that breaks what holds for
 every distribution function. ``tests/law/cases.py`` has the laws and the checks.
 """

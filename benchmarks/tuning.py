@@ -49,7 +49,7 @@ SCORES = ("rmse", "nlpd", "crps", "cover", "length", "seconds")
 TEST_POINTS = 60
 
 
-def standardised(name):
+def standardized(name):
     """The law with mean 0 and standard deviation 1."""
     law = LAWS[name]
     shapes = law.args
@@ -63,7 +63,7 @@ def draw(name, n, seed):
     rng = np.random.default_rng([seed, n, list(LAWS).index(name)])
     X = rng.uniform(-5, 5, (n + TEST_POINTS, 1))
     f = np.linalg.cholesky(4 * RBF(1.0)(X) + 1e-8 * np.eye(len(X))) @ rng.normal(size=len(X))
-    y = f + standardised(name).rvs(len(X), random_state=rng)
+    y = f + standardized(name).rvs(len(X), random_state=rng)
     return X[:n], y[:n], X[n:], y[n:], f[n:]
 
 
@@ -75,7 +75,7 @@ def predict(method, name, X, y, X_test):
         mean, std = model.predict(X_test, return_std=True)
         return mean, stats.norm(mean, std), model.kernel_.k1.k2.length_scale
     noise, objective = METHODS[method]
-    noise = {"known": standardised(name), "family": name}.get(noise, noise)
+    noise = {"known": standardized(name), "family": name}.get(noise, noise)
     model = WienerKernelRegressor(1.0 * RBF(1.0), noise=noise, tuning=objective).fit(X, y)
     law = model.predict_distribution(X_test, of="observation")
     return model.predict(X_test), law, model.kernel_.k2.length_scale

@@ -192,7 +192,7 @@ def hetgpy(_task, n):
 
 
 def scipy(_task, n):
-    """Cholesky factorisation as everybody calls it."""
+    """Cholesky factorization as everybody calls it."""
     from scipy.linalg import cholesky
 
     matrix = np.ones((n, n))

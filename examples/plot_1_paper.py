@@ -39,8 +39,8 @@ grid = np.linspace(-6, 6, 241)
 # ------------
 #
 # From left to right the samples are taken at more places, from top to bottom more often at each place. Green is the
-# part of the uncertainty that comes from the noise in the data (:math:`\sigma_\mathrm{WK}`, eq. (14)), dark grey all
-# that is not known about f (:math:`\sigma_\mathrm{GP}`, eq. (2b)), light grey a new observation (eq. (3)).
+# part of the uncertainty that comes from the noise in the data (:math:`\sigma_\mathrm{WK}`, eq. (14)), dark gray all
+# that is not known about f (:math:`\sigma_\mathrm{GP}`, eq. (2b)), light gray a new observation (eq. (3)).
 
 figure, axes = plt.subplots(3, 3, figsize=(9, 7.5), sharex=True, sharey=True, layout="constrained")
 print("variances at x = 1.25")
@@ -60,8 +60,8 @@ figure.legend(handles, labels, loc="outside lower center", ncols=6, frameon=Fals
 plt.show()
 
 # %%
-# Down a column the green tube shrinks and the dark grey one stops at the model part: more samples at the same places do
-# not tell what happens between them. Along a row the model part goes. The light grey tube never gets narrower than
+# Down a column the green tube shrinks and the dark gray one stops at the model part: more samples at the same places do
+# not tell what happens between them. Along a row the model part goes. The light gray tube never gets narrower than
 # the noise.
 #
 # Gamma noise

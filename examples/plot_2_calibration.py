@@ -12,7 +12,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sklearn_kernels
 
 from wienerkernel import RBF, Family, WienerKernelRegressor, as_noise, compare
-from wienerkernel.calibration import calibrate
+from wienerkernel.experiments.calibration import calibrate
 
 # %%
 # The experiment
@@ -63,7 +63,7 @@ plt.show()
 #
 # With more samples the noise can be learned. It is known here that it starts at 0, so :class:`~wienerkernel.Family` gets
 # the location, and its shape and scale are fitted together with the kernel. The likelihood finds the kernel and the
-# variance first and then the shape; `tuning="loo"` maximises the leave-one-out log score under the exact law, over all of
+# variance first and then the shape; `tuning="loo"` maximizes the leave-one-out log score under the exact law, over all of
 # them.
 
 generator = np.random.default_rng(2)

@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from wienerkernel import TubeDisplay, WienerKernelRegressor, compare
-from wienerkernel.datasets import load_mcycle
+from wienerkernel.experiments.datasets import load_mcycle
 
 # %%
 # Replicates

@@ -115,10 +115,10 @@ for ax, start in zip(axes, ((0.5, 0.4), (-1.5, 0.85)), strict=True):
     particles, mean, true = simulate(start)
     positions = particles[:, :, 0]
     ax.plot(time, positions, color="#f7a8c4", lw=0.4, alpha=0.4)
-    for low, high, colour in ((0.05, 0.95, "#d9d9d9"), (0.25, 0.75, "#8c8c8c")):
+    for low, high, color in ((0.05, 0.95, "#d9d9d9"), (0.25, 0.75, "#8c8c8c")):
         tube = np.quantile(positions, [low, high], axis=1)
         ax.fill_between(
-            time, *tube, color=colour, alpha=0.5, lw=0, label=f"{100 * (high - low):.0f} % of particles"
+            time, *tube, color=color, alpha=0.5, lw=0, label=f"{100 * (high - low):.0f} % of particles"
         )
     ax.plot(time, mean[:, 0], color="#d62728", label="mean model")
     ax.plot(time, true[:, 0], color="#1f4fd8", ls="--", label="true system")

@@ -44,7 +44,7 @@ def set_width(page, width, height=900):
     page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
 
-def set_colour_scheme(page, scheme):
+def set_color_scheme(page, scheme):
     """Prefer "light" or "dark"."""
     page.execute_cdp_cmd(
         "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import wienerkernel
-from wienerkernel import datasets
+from wienerkernel.experiments import datasets
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = sorted(DOCS.glob("*.rst"))

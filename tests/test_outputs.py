@@ -11,10 +11,10 @@ import pytest
 
 import wienerkernel
 from wienerkernel import RBF, Constant, FeatureMap, WienerKernelRegressor
-from wienerkernel.bounds import rkhs_norm
 from wienerkernel.cli import main
+from wienerkernel.decisions.norms import rkhs_norm
+from wienerkernel.evaluation.report.numbers import contents
 from wienerkernel.noise.family import Family
-from wienerkernel.report.numbers import contents
 from wienerkernel.tuning import Data, tune
 from wienerkernel.tuning.data import Parameters
 from wienerkernel.tuning.likelihood import Likelihood
@@ -94,7 +94,7 @@ def test_the_order_of_the_outputs_does_not_matter():
     )
 
 
-def test_scales_maximise_the_likelihood_and_do_not_enter_its_gradient():
+def test_scales_maximize_the_likelihood_and_do_not_enter_its_gradient():
     X, Y = samples(20)
     data, parameters = Data(X, Y, np.ones(20)), Parameters(1.0 * RBF(1.0), Family("norm"))
     likelihood, point = Likelihood(data, parameters, own_scales=True), np.array([2.0, 0.1, -1.0])
@@ -236,7 +236,7 @@ def test_scores_are_those_of_the_single_outputs():
         ours = both.score_report(*((X, np.column_stack([y, 1000 * y])) if data else ()))
         theirs = single.score_report(*data)
         same(ours.pit, theirs.pit, 0, rtol=1e-5)
-        same(ours.standardised, theirs.standardised, 0, rtol=1e-5)
+        same(ours.standardized, theirs.standardized, 0, rtol=1e-5)
         same(ours.crps, theirs.crps, 1, rtol=1e-5)
         same(np.exp(ours.log_score), np.exp(theirs.log_score), -1, rtol=1e-4)
 
@@ -326,8 +326,8 @@ def test_the_command_line_predicts_every_output_in_its_units(tmp_path, monkeypat
 
 def test_the_page_shows_the_chosen_output_in_its_units():
     pytest.importorskip("bokeh")
-    from wienerkernel.explore.page import Page
-    from wienerkernel.explore.scenes import ModelScene
+    from wienerkernel.evaluation.explore.page import Page
+    from wienerkernel.evaluation.explore.scenes import ModelScene
 
     single, both = twice()
     alone, page = Page(ModelScene(single)), Page(ModelScene(both))

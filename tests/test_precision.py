@@ -3,15 +3,16 @@
 import numpy as np
 import pytest
 
-from wienerkernel import RBF, NotPositiveDefiniteError, arrays
-from wienerkernel.gradient import mean_gradient, variance_gradients
-from wienerkernel.lean import LeanPredictor
+from wienerkernel import RBF, NotPositiveDefiniteError
+from wienerkernel.backend import arrays
 from wienerkernel.noise import as_noise
-from wienerkernel.prediction import Posterior
-from wienerkernel.ridge_path import RidgePath
-from wienerkernel.samples import Samples
+from wienerkernel.posterior import Posterior
 from wienerkernel.smoother import Smoother
-from wienerkernel.updates import extended, without
+from wienerkernel.smoother.fast_predictor import FastPredictor
+from wienerkernel.smoother.gradient import mean_gradient, variance_gradients
+from wienerkernel.smoother.ridge_path import RidgePath
+from wienerkernel.smoother.samples import Samples
+from wienerkernel.smoother.updates import extended, without
 
 PRIOR = 2.0
 
@@ -143,7 +144,7 @@ def test_the_path_of_ridges_keeps_single_precision(xp):
 def test_the_lean_predictor_of_a_single_precision_model_computes_in_double_precision(trend):
     X, y, Z = data(50)
     model = posterior(X.astype(np.float32), y, trend=trend)
-    lean = LeanPredictor(model.smoother, 0.49)
+    lean = FastPredictor(model.smoother, 0.49)
     mean, parts = model.mean_and_uncertainty(Z)
     for one, other in zip(lean(Z), (mean, parts.noise, parts.model), strict=True):
         assert one.dtype == np.float64

@@ -121,9 +121,9 @@ def test_score_compares_observations(data):
 
 def test_samples_shifted_by_the_mean_of_the_noise_give_the_same_estimate(data):
     X, y, Z = data
-    centred = WienerKernelRegressor(noise=stats.gamma(0.25, loc=-0.5, scale=2), tuning=None).fit(X, y)
+    centered = WienerKernelRegressor(noise=stats.gamma(0.25, loc=-0.5, scale=2), tuning=None).fit(X, y)
     shifted = WienerKernelRegressor(noise=stats.gamma(0.25, scale=2), tuning=None).fit(X, y + 0.5)
-    np.testing.assert_allclose(centred.predict(Z), shifted.predict(Z), rtol=1e-12)
+    np.testing.assert_allclose(centered.predict(Z), shifted.predict(Z), rtol=1e-12)
 
 
 def test_a_common_noise_scale_is_the_scaled_law(data):

@@ -10,21 +10,28 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .bounds import NormWarning as NormWarning
-    from .bounds import rkhs_norm as rkhs_norm
+    from .backend.linalg import NotPositiveDefiniteError as NotPositiveDefiniteError
     from .chaos import ChaosForm as ChaosForm
     from .chaos import Expansion as Expansion
     from .chaos import JointBasis as JointBasis
     from .chaos import OrthogonalBasis as OrthogonalBasis
     from .chaos import project as project
     from .chaos import two_term as two_term
-    from .design import NextSample as NextSample
-    from .design import SamplesNeeded as SamplesNeeded
-    from .diagnostics import Comparison as Comparison
-    from .diagnostics import ScoreReport as ScoreReport
-    from .diagnostics import compare as compare
-    from .diagnostics import crps as crps
-    from .distribution import PredictiveDistribution as PredictiveDistribution
+    from .decisions.design import NextSample as NextSample
+    from .decisions.design import SamplesNeeded as SamplesNeeded
+    from .decisions.norms import NormWarning as NormWarning
+    from .decisions.norms import rkhs_norm as rkhs_norm
+    from .decisions.optimizer import Optimizer as Optimizer
+    from .decisions.optimizer import SafetyConstraint as SafetyConstraint
+    from .decisions.optimizer import minimize as minimize
+    from .evaluation.diagnostics import Comparison as Comparison
+    from .evaluation.diagnostics import ScoreReport as ScoreReport
+    from .evaluation.diagnostics import compare as compare
+    from .evaluation.diagnostics import crps as crps
+    from .evaluation.plotting import ScoreDisplay as ScoreDisplay
+    from .evaluation.plotting import TubeDisplay as TubeDisplay
+    from .io.store import FormatError as FormatError
+    from .io.store import load as load
     from .kernels import RBF as RBF
     from .kernels import Constant as Constant
     from .kernels import Exponential as Exponential
@@ -37,36 +44,32 @@ if TYPE_CHECKING:
     from .kernels import RationalQuadratic as RationalQuadratic
     from .law import AccuracyWarning as AccuracyWarning
     from .law import LinearCombination as LinearCombination
-    from .lean import LeanPredictor as LeanPredictor
-    from .linalg import NotPositiveDefiniteError as NotPositiveDefiniteError
     from .noise import Mixture as Mixture
     from .noise import Noise as Noise
     from .noise import Residuals as Residuals
     from .noise import SmoothedResiduals as SmoothedResiduals
     from .noise import as_noise as as_noise
     from .noise.family import Family as Family
-    from .optimize import Optimizer as Optimizer
-    from .optimize import SafetyConstraint as SafetyConstraint
-    from .optimize import minimize as minimize
-    from .plotting import ScoreDisplay as ScoreDisplay
-    from .plotting import TubeDisplay as TubeDisplay
-    from .prediction import LeaveOneOut as LeaveOneOut
-    from .prediction import PredictionGradient as PredictionGradient
-    from .prediction import Uncertainty as Uncertainty
+    from .posterior import LeaveOneOut as LeaveOneOut
+    from .posterior import PredictionGradient as PredictionGradient
+    from .posterior import PredictiveDistribution as PredictiveDistribution
+    from .posterior import Uncertainty as Uncertainty
     from .regressor import WienerKernelRegressor as WienerKernelRegressor
-    from .ridge_path import RidgePath as RidgePath
-    from .store import FormatError as FormatError
-    from .store import load as load
-    from .tuning import Tuned as Tuned
+    from .smoother.fast_predictor import FastPredictor as FastPredictor
+    from .smoother.ridge_path import RidgePath as RidgePath
+    from .tuning import TuningResult as TuningResult
 
 __version__ = "0.1.0"
 
 _HOME = {
-    "bounds": ["NormWarning", "rkhs_norm"],
+    "backend.linalg": ["NotPositiveDefiniteError"],
     "chaos": ["ChaosForm", "Expansion", "JointBasis", "OrthogonalBasis", "project", "two_term"],
-    "design": ["NextSample", "SamplesNeeded"],
-    "diagnostics": ["Comparison", "ScoreReport", "compare", "crps"],
-    "distribution": ["PredictiveDistribution"],
+    "decisions.design": ["NextSample", "SamplesNeeded"],
+    "decisions.norms": ["NormWarning", "rkhs_norm"],
+    "decisions.optimizer": ["Optimizer", "SafetyConstraint", "minimize"],
+    "evaluation.diagnostics": ["Comparison", "ScoreReport", "compare", "crps"],
+    "evaluation.plotting": ["ScoreDisplay", "TubeDisplay"],
+    "io.store": ["FormatError", "load"],
     "kernels": [
         "RBF",
         "Constant",
@@ -80,17 +83,13 @@ _HOME = {
         "RationalQuadratic",
     ],
     "law": ["AccuracyWarning", "LinearCombination"],
-    "lean": ["LeanPredictor"],
-    "linalg": ["NotPositiveDefiniteError"],
     "noise": ["Mixture", "Noise", "Residuals", "SmoothedResiduals", "as_noise"],
     "noise.family": ["Family"],
-    "optimize": ["Optimizer", "SafetyConstraint", "minimize"],
-    "plotting": ["ScoreDisplay", "TubeDisplay"],
-    "prediction": ["LeaveOneOut", "PredictionGradient", "Uncertainty"],
-    "ridge_path": ["RidgePath"],
+    "posterior": ["LeaveOneOut", "PredictionGradient", "PredictiveDistribution", "Uncertainty"],
     "regressor": ["WienerKernelRegressor"],
-    "store": ["FormatError", "load"],
-    "tuning": ["Tuned"],
+    "smoother.fast_predictor": ["FastPredictor"],
+    "smoother.ridge_path": ["RidgePath"],
+    "tuning": ["TuningResult"],
 }
 _ROOM = {name: room for room, names in _HOME.items() for name in names}
 

@@ -12,36 +12,35 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from . import arrays
 from ._typing import Array, FloatArray, RandomState
-from .bounds import bound
+from .backend import arrays
 from .chaos import ChaosForm
-from .design import NextSample, SamplesNeeded, next_sample, samples_needed
-from .distribution import PredictiveDistribution
+from .decisions.bounds import bound
+from .decisions.design import NextSample, SamplesNeeded, next_sample, samples_needed
 from .kernels import Kernel, as_kernel
-from .lean import LeanPredictor
 from .noise import Noise
 from .noise.family import known_noise
-from .prediction import LeaveOneOut, Posterior, PredictionGradient, Uncertainty
-from .ridge_path import RidgePath
-from .samples import Samples
+from .posterior import LeaveOneOut, Posterior, PredictionGradient, PredictiveDistribution, Uncertainty
 from .smoother import Smoother
-from .updates import extended, without
+from .smoother.fast_predictor import FastPredictor
+from .smoother.ridge_path import RidgePath
+from .smoother.samples import Samples
+from .smoother.updates import extended, without
 from .validation import (
     PRECISIONS,
-    centred_targets,
-    check_foreign,
-    check_foreign_outputs,
+    centered_targets,
+    check_array_api,
+    check_array_api_outputs,
     check_noise_scale,
     check_size,
     check_spans,
     is_plain,
     largest,
-    regulariser_of,
+    regularizer_of,
 )
 
 if TYPE_CHECKING:
-    from .diagnostics import ScoreReport
+    from .evaluation.diagnostics import ScoreReport
 
 __all__ = ["WienerKernelRegressor"]
 
@@ -87,7 +86,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         Output k has the kernel ``output_scale_[k]**2 * kernel_`` and the noise ``output_scale_[k]`` times one of the law
         ``noise_``. The scales are learned, and multiply to 1, where there are several outputs and both the kernel's
         amplitude and the noise's standard deviation are tuned; otherwise they are 1.
-    tuned_ : Tuned or None
+    tuned_ : TuningResult or None
         What was learned: parameters by name, value of the objective.
     posterior_ : Posterior
         The fitted model: everything below is a view of it.
@@ -156,12 +155,14 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         inputs, outputs = self._data(X, y, reset=True)
         scale = check_noise_scale(noise_scale, inputs.shape[0], invertible=self.ridge is None)
         kernel, noise = self._learn(inputs, outputs, scale)
-        regulariser, ridge = regulariser_of(self.ridge, scale, noise.var())
-        samples = Samples.collapse(inputs, regulariser, scale)
+        regularizer, ridge = regularizer_of(self.ridge, scale, noise.var())
+        samples = Samples.collapse(inputs, regularizer, scale)
         self.__dict__.pop("posterior_", None)  # two factors at a time may be more than the memory holds
         n_outputs = 1 if outputs.ndim == 1 else outputs.shape[1]
         units = np.ones(n_outputs) if self.tuned_ is None else self.tuned_.output_scale
-        smoother = Smoother(kernel, samples, centred_targets(outputs, scale, noise.mean(), units), self.trend)
+        smoother = Smoother(
+            kernel, samples, centered_targets(outputs, scale, noise.mean(), units), self.trend
+        )
         self.kernel_, self.noise_, self.ridge_ = kernel, noise, ridge
         self.posterior_ = Posterior(smoother, noise, outputs.ndim == 1, self.ridge is None, units)
         return self
@@ -179,7 +180,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         from .tuning import Data, tune
 
         check_spans(inputs, outputs)
-        ridge = None if self.ridge is None else regulariser_of(self.ridge, scale, 1.0)[1]
+        ridge = None if self.ridge is None else regularizer_of(self.ridge, scale, 1.0)[1]
         self.tuned_ = tune(
             Data(arrays.as_float64(inputs), outputs.reshape(len(outputs), -1), scale, ridge, self.trend),
             None if self.kernel is None else as_kernel(self.kernel),
@@ -226,9 +227,9 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         if old.scale.ndim == 2 or scale.ndim == 2:
             msg = "samples with correlated noise (a matrix noise_scale) cannot be added or forgotten: fit all at once"
             raise ValueError(msg)
-        targets = centred_targets(outputs, scale, self.noise_.mean(), self.output_scale_)
-        regulariser = regulariser_of(self.ridge, scale, self.noise_.var())[0]
-        grown = extended(smoother, inputs, regulariser, scale, targets)
+        targets = centered_targets(outputs, scale, self.noise_.mean(), self.output_scale_)
+        regularizer = regularizer_of(self.ridge, scale, self.noise_.var())[0]
+        grown = extended(smoother, inputs, regularizer, scale, targets)
         self.posterior_ = replace(self.posterior_, smoother=grown)
         return self
 
@@ -273,8 +274,8 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         if self.dtype not in PRECISIONS:
             msg = f"dtype must be one of {', '.join(map(repr, PRECISIONS))}, got {self.dtype!r}"
             raise ValueError(msg)
-        if arrays.is_foreign(X):
-            inputs, outputs = check_foreign(self, X, reset), check_foreign_outputs(X, y)
+        if arrays.is_array_api(X):
+            inputs, outputs = check_array_api(self, X, reset), check_array_api_outputs(X, y)
             check_size("y", outputs)
             return inputs, outputs
         if not reset and is_plain(self, X) and _is_plain_vector(y, len(X)):
@@ -292,8 +293,8 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
             check_is_fitted(self)
         if is_plain(self, X):
             return np.asarray(X)
-        if arrays.is_foreign(X):
-            return check_foreign(self, X, reset=False)
+        if arrays.is_array_api(X):
+            return check_array_api(self, X, reset=False)
         query = np.asarray(validate_data(self, X, dtype=self.dtype, reset=False))
         check_size("X", query, self.dtype)
         return query
@@ -504,12 +505,12 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         query = self._query(X)
         return self.posterior_.gradient(query)
 
-    def predictor(self) -> LeanPredictor:
+    def predictor(self) -> FastPredictor:
         """A lean callable for control loops: mean, V and P2 at one point or a few, without checks.
 
         Returns
         -------
-        LeanPredictor
+        FastPredictor
             ``p(x)`` for an array of shape (d,) or (m, d).
 
         Examples
@@ -520,7 +521,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         [0.3386, 0.2293, 0.1732]
         """
         check_is_fitted(self)
-        return LeanPredictor(self.posterior_.smoother, self.noise_.var(), self.output_scale_)
+        return FastPredictor(self.posterior_.smoother, self.noise_.var(), self.output_scale_)
 
     def ridge_path(self, ridges: ArrayLike) -> RidgePath:
         """The same model for a whole grid of ridges, from one eigendecomposition.
@@ -550,7 +551,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         confidence: float = 0.95,
         method: str = "exact",
         simultaneous: bool = False,
-        noise_bound: float | None = None,
+        subgaussian_constant: float | None = None,
     ) -> tuple[FloatArray, FloatArray]:
         """Interval that holds f(x) with a given probability, for every f of RKHS norm at most ``norm``.
 
@@ -561,10 +562,10 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
             B with ||f|| <= B in the space of the kernel, for several outputs ``output_scale_[k]**2 * kernel_``.
         confidence : float, default=0.95
         method : str, default="exact"
-            Which bound, see :func:`wienerkernel.bounds.bound` for what each assumes.
+            Which bound, see :func:`wienerkernel.decisions.bounds.bound` for what each assumes.
         simultaneous : bool, default=False
             Whether it holds for all rows of X at once (union bound).
-        noise_bound : float, default=None
+        subgaussian_constant : float, default=None
             The sub-Gaussian constant of the noise, for the methods that need it.
 
         Returns
@@ -586,7 +587,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
             confidence=confidence,
             method=method,
             simultaneous=simultaneous,
-            noise_bound=noise_bound,
+            subgaussian_constant=subgaussian_constant,
         )
 
     def samples_needed(self, X: ArrayLike, *, std: ArrayLike, of: str = "function") -> SamplesNeeded:
@@ -646,7 +647,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         return next_sample(self.posterior_, query, goal=goal, n_samples=n_samples, reference=at)
 
     def log_likelihood(self, eval_gradient: bool = False) -> Any:
-        """Gaussian (quasi-)log-likelihood of the data, with the regulariser as noise covariance.
+        """Gaussian (quasi-)log-likelihood of the data, with the regularizer as noise covariance.
 
         Several outputs are summed; their scales multiply to 1, so that their densities need no factors.
 
@@ -672,7 +673,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         return (value, smoother.log_likelihood_gradient()) if eval_gradient else value
 
     def loo(self) -> LeaveOneOut:
-        """Leave-one-out predictions, from the factorisation at hand.
+        """Leave-one-out predictions, from the factorization at hand.
 
         Returns
         -------
@@ -707,7 +708,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         -1.3676
         """
         check_is_fitted(self)
-        from .diagnostics import score_report
+        from .evaluation.diagnostics import score_report
 
         return score_report(self, X, y)
 
@@ -748,7 +749,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         ...     wienerkernel.load(f"{folder}/model.wk").predict([[0.5]]).tolist() == model.predict([[0.5]]).tolist()
         True
         """
-        from .store import save
+        from .io.store import save
 
         save(self, path)
 

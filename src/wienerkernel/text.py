@@ -29,14 +29,6 @@ def number(text: str, *, special: bool = False) -> float:
     ------
     ValueError
         For any other text.
-
-    Examples
-    --------
-    >>> number(" -1.5e3 "), number("inf", special=True)
-    (-1500.0, inf)
-    >>> number("1_000")
-    Traceback (most recent call last):
-    ValueError: '1_000' is not a number
     """
     plain = text.strip()
     if NUMBER.fullmatch(plain) or (special and SPECIAL.fullmatch(plain)):
@@ -54,10 +46,5 @@ def rounded(text: str) -> str:
     Returns
     -------
     str
-
-    Examples
-    --------
-    >>> rounded("RBF(length_scale=3.9776343624838235)")
-    'RBF(length_scale=3.978)'
     """
     return re.sub(r"\d+\.\d+(e[+-]?\d+)?", lambda number: f"{float(number[0]):.4g}", text)

@@ -76,7 +76,7 @@ def test_recurrence_equals_the_one_from_exact_moments(law):
 @pytest.mark.parametrize(
     "law", ["norm(1, 3)", "gamma(0.25)", "gamma(30)", "uniform(-1, 3)", "beta(0.3, 0.4)"]
 )
-def test_discretised_stieltjes_equals_closed_forms_at_degree_thirty(law):
+def test_discretized_stieltjes_equals_closed_forms_at_degree_thirty(law):
     noise, loc, scale = standardize(as_noise(law))
     alpha, beta = affine(*stieltjes(*polynomial_rule(noise, 30), 30), loc, scale)
     expected = recurrence(law, 30)
@@ -271,7 +271,7 @@ def test_exact_rule_keeps_its_digits_in_the_tails():
         ("truncnorm(-1000, 1000)", np.square, 1.0),
     ],
 )
-def test_discretisation_integrates_rough_functions_and_singular_laws(law, function, mean):
+def test_discretization_integrates_rough_functions_and_singular_laws(law, function, mean):
     nodes, weights = discretize(as_noise(law), lambda _x, _w: lambda x: function(x)[:, None])
     assert weights @ function(nodes) == pytest.approx(mean, rel=1e-12)
 

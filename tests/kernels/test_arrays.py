@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import ExpSineSquared
 
-from wienerkernel import arrays
+from wienerkernel.backend import arrays
 from wienerkernel.kernels import (
     RBF,
     Constant,

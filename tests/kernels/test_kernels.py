@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process import kernels as sk
 
+from wienerkernel.io.store.kernels import kernel_from, kernel_node
 from wienerkernel.kernels import (
     RBF,
     Constant,
@@ -27,7 +28,6 @@ from wienerkernel.kernels import (
 from wienerkernel.kernels.base import DEEPEST
 from wienerkernel.kernels.parse import parse_kernel
 from wienerkernel.kernels.tiles import TILE
-from wienerkernel.store.kernels import kernel_from, kernel_node
 
 NAMESPACE = {
     k.__name__: k for k in (RBF, Constant, Linear, Matern, Periodic, Power, Product, RationalQuadratic, Sum)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from wienerkernel.kernels import RBF, Exponential, Matern, Periodic, RationalQuadratic
-from wienerkernel.kernels.against import Against
+from wienerkernel.kernels.cross_kernel import CrossKernel
 from wienerkernel.kernels.tiles import TILE
 
 MATERN = {
@@ -178,14 +178,14 @@ def test_one_row_equals_that_row_among_many(kernel, dtype, shift):
     for i in range(len(X)):
         row = kernel(X[i : i + 1], Z)
         assert row.dtype == dtype
-        if shift * float(np.finfo(dtype).eps) < 1e-3:  # beyond, to centre the rows takes their digits
+        if shift * float(np.finfo(dtype).eps) < 1e-3:  # beyond, to center the rows takes their digits
             np.testing.assert_allclose(row[0, :150], K[i, :150], atol=tolerance)
         assert np.all(np.isfinite(row))
 
 
 def test_what_is_prepared_for_many_queries_can_be_pickled():
     Z = np.random.default_rng(0).normal(size=(9, 2))
-    cross = Against(RBF(), Z)
+    cross = CrossKernel(RBF(), Z)
     expected = cross(Z), cross(Z[:1])
     again = pickle.loads(pickle.dumps(cross))
     np.testing.assert_array_equal(again(Z), expected[0])

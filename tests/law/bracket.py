@@ -31,7 +31,7 @@ FUZZ = 1e-7
 class Law:
     """The law of one M as a mixture of continuous laws and atoms.
 
-    ``parts`` are (probability, law with cdf, sf, ppf, isf and support); ``breaks`` the finite points where the
+    ``parts`` are (probability, law with cdf, sf, ppf, isf and support); ``singular_points`` the finite points where the
     density of a part is not smooth, ends of supports included; ``normal_std`` belongs to a normal part of each copy.
     ``cf`` is the characteristic function without that part, with a relative error ``cf_error``, and ``copies(n)`` the law of a sum of n copies, if known;
     ``cost`` is what a quantile costs, roughly in tenths of a microsecond.
@@ -39,7 +39,7 @@ class Law:
 
     parts: list[tuple[float, object]] = field(default_factory=list)
     atoms: tuple[np.ndarray, np.ndarray] = (np.empty(0), np.empty(0))
-    breaks: np.ndarray | None = None
+    singular_points: np.ndarray | None = None
     normal_std: float = 0.0
     cf: object = None
     cf_error: float = 4 * EPS
@@ -49,13 +49,13 @@ class Law:
 
     def __post_init__(self):
         self.atoms = tuple(np.asarray(values, dtype=float) for values in self.atoms)
-        if self.breaks is None:
+        if self.singular_points is None:
             ends = [end for _, part in self.parts for end in part.support()]
-            self.breaks = np.array(ends)
-        points = np.concatenate([np.asarray(self.breaks, dtype=float), self.atoms[0]])
-        self.breaks = np.unique(points[np.isfinite(points)])
+            self.singular_points = np.array(ends)
+        points = np.concatenate([np.asarray(self.singular_points, dtype=float), self.atoms[0]])
+        self.singular_points = np.unique(points[np.isfinite(points)])
         medians = [float(part.ppf(0.5)) for _, part in self.parts if not np.any(np.isfinite(part.support()))]
-        self.cuts = np.unique([*self.breaks, *medians])
+        self.cuts = np.unique([*self.singular_points, *medians])
 
     @property
     def discrete(self):
@@ -152,7 +152,11 @@ class Bracket:
                 self.low_offset += count * a
                 self.high_offset += count * b
                 continue
-            origin = w * law.breaks[0] if len(law.breaks) and np.isfinite(law.breaks[0]) else a
+            origin = (
+                w * law.singular_points[0]
+                if len(law.singular_points) and np.isfinite(law.singular_points[0])
+                else a
+            )
             low, high = int(np.floor((a - origin) / h - FUZZ)), int(np.ceil((b - origin) / h + FUZZ))
             mass = np.zeros(high - low)
             if law.parts:
@@ -237,7 +241,7 @@ def _unbounded(terms):
 
 
 def _cells(law, w, edges):
-    """Masses of the parts of w M between neighbouring edges, with relative accuracy in both tails.
+    """Masses of the parts of w M between neighboring edges, with relative accuracy in both tails.
 
     Also the sum of masses that rounding made negative; they count as 0.
     """
@@ -287,7 +291,7 @@ def _common_step(terms):
     """Largest step on which all atoms of all terms lie, seen from the first atom of each; 0 if there is none."""
     step = 0.0
     for law, w, _ in terms:
-        for distance in np.abs(w * (law.atoms[0] - law.breaks[0])) if len(law.atoms[0]) else ():
+        for distance in np.abs(w * (law.atoms[0] - law.singular_points[0])) if len(law.atoms[0]) else ():
             a, b = max(step, distance), min(step, distance)
             while b > 1e-9 * a:
                 a, b = b, a - b * np.rint(a / b)

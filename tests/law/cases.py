@@ -167,9 +167,9 @@ def atoms_cf(x, p):
 
 
 def histogram_cf(p, edges):
-    centre, width = 0.5 * (edges[1:] + edges[:-1]), np.diff(edges)
+    center, width = 0.5 * (edges[1:] + edges[:-1]), np.diff(edges)
     return lambda t: (
-        (np.exp(1j * np.multiply.outer(t, centre)) * np.sinc(np.multiply.outer(t, width) / (2 * np.pi))) @ p
+        (np.exp(1j * np.multiply.outer(t, center)) * np.sinc(np.multiply.outer(t, width) / (2 * np.pi))) @ p
     )
 
 
@@ -234,10 +234,10 @@ def loglaplace_cf():
     return cf
 
 
-def bounded_cf(law, breaks):
+def bounded_cf(law, singular_points):
     """Sum over a quadrature of a law on a short interval; it resolves some hundred radians and says NaN beyond."""
     at, complement, weight = double_exponential(64)
-    cuts = np.unique(law.cdf(np.asarray(breaks, dtype=float)))
+    cuts = np.unique(law.cdf(np.asarray(singular_points, dtype=float)))
     nodes, mass = [], []
     for a, b in itertools.pairwise(cuts):
         u, v = a + (b - a) * at, (1 - b) + (b - a) * complement
@@ -295,17 +295,20 @@ def _gammas(a, scale=1.0):
     return copies
 
 
-def _scipy(expression, cf=None, breaks=(), copies=None):
+def _scipy(expression, cf=None, singular_points=(), copies=None):
     frozen = evaluate(expression)
     ends = [end for end in frozen.support() if np.isfinite(end)]
     return Entry(
-        expression, Law([(1.0, quick(frozen))], breaks=np.array([*ends, *breaks]), cf=cf, copies=copies)
+        expression,
+        Law(
+            [(1.0, quick(frozen))], singular_points=np.array([*ends, *singular_points]), cf=cf, copies=copies
+        ),
     )
 
 
-def _bounded(expression, breaks=()):
-    entry = _scipy(expression, None, breaks)
-    entry.law.cf = bounded_cf(entry.law.parts[0][1], entry.law.breaks)
+def _bounded(expression, singular_points=()):
+    entry = _scipy(expression, None, singular_points)
+    entry.law.cf = bounded_cf(entry.law.parts[0][1], entry.law.singular_points)
     return entry
 
 
@@ -344,17 +347,17 @@ def _smoothed(expression):
 
 def _mixture(components, probabilities, cfs=None):
     """Components are expressions of scipy laws or lists of atoms."""
-    parts, x, p, breaks = [], [], [], []
+    parts, x, p, singular_points = [], [], [], []
     for component, probability in zip(components, probabilities, strict=True):
         if isinstance(component, str):
             frozen = evaluate(component)
             parts.append((probability, quick(frozen)))
-            breaks += [end for end in frozen.support() if np.isfinite(end)]
+            singular_points += [end for end in frozen.support() if np.isfinite(end)]
         else:
             x += component
             p += [probability / len(component)] * len(component)
     text = ", ".join(c if isinstance(c, str) else repr(c) for c in components)
-    law = Law(parts, (np.array(x), np.array(p)), np.array(breaks))
+    law = Law(parts, (np.array(x), np.array(p)), np.array(singular_points))
     if cfs is not None:
         law.cf = mixed(*zip(probabilities, cfs, strict=True))
     return Entry(f"Mixture([{text}], {list(probabilities)})", law)
@@ -558,12 +561,18 @@ def points_of(case, law=None):
     mean, std = case.loc + law.mean() * row.sum(), sum_std(law, row, case.normal_std)
     low, high = support_of(case, law)
     y = [mean + std * np.array([-30.0, -8.0, -3.5, -1.3, -0.4, 0.0, 0.37, 1.1, 3.5, 8.0, 30.0])]
-    marks = [end for end in (law.breaks[0], law.breaks[-1]) if np.isfinite(end)] if len(law.breaks) else []
+    marks = (
+        [end for end in (law.singular_points[0], law.singular_points[-1]) if np.isfinite(end)]
+        if len(law.singular_points)
+        else []
+    )
     places = {case.loc + end * row.sum() for end in marks}
-    if len(law.breaks):
-        places |= {case.loc + float(np.sum(np.where(row > 0, law.breaks[0], law.breaks[-1]) * row))}
-    if len(law.breaks) > 2:
-        places |= {case.loc + law.breaks[1] * row.sum()}
+    if len(law.singular_points):
+        places |= {
+            case.loc + float(np.sum(np.where(row > 0, law.singular_points[0], law.singular_points[-1]) * row))
+        }
+    if len(law.singular_points) > 2:
+        places |= {case.loc + law.singular_points[1] * row.sum()}
     for place in sorted(places)[:4]:
         y.append(place + std * np.array([-1e-6, 0.0, 1e-9, 1e-3]))
         if case.normal_std > 0:
@@ -765,7 +774,7 @@ def _answers(case, y, levels):
 
 def _slack(case, y):
     """What the rounding of y and of the ends of the terms may move a point."""
-    ends = [abs(end) for end in LAWS[case.law].law.breaks]
+    ends = [abs(end) for end in LAWS[case.law].law.singular_points]
     return (
         4
         * np.finfo(float).eps

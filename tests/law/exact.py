@@ -108,17 +108,17 @@ class _Nest:
         self.budget = budget
         spread = [abs(w) * np.sqrt(law.var()) for law, w in terms]
         self.terms = [terms[i] for i in np.argsort(spread)[::-1]]
-        self.breaks = [np.zeros(1)]
+        self.singular_points = [np.zeros(1)]
         for law, w in self.terms:
-            sums = np.add.outer(self.breaks[-1], w * law.cuts).ravel()
-            self.breaks.append(_distinct(sums))
+            sums = np.add.outer(self.singular_points[-1], w * law.cuts).ravel()
+            self.singular_points.append(_distinct(sums))
 
     def __call__(self, z, per_unit, n=None):
         n = len(self.terms) if n is None else n
         law, w = self.terms[n - 1]
         if n == 1:
             return _term_cdf(law, w, z)
-        step = max(1, CHUNK // int(400 * (2 + len(law.cuts) + len(self.breaks[n - 1]))))
+        step = max(1, CHUNK // int(400 * (2 + len(law.cuts) + len(self.singular_points[n - 1]))))
         return np.concatenate([self._mean(z[i : i + step], per_unit, n) for i in range(0, len(z), step)])
 
     def _mean(self, z, per_unit, n):
@@ -133,7 +133,7 @@ class _Nest:
     def _integral(self, law, part, w, z, per_unit, n):
         """E F_{n-1}(z - w X) over the probability u of X, and v = 1 - u with its own digits."""
         cuts = np.broadcast_to(law.cuts, (len(z), len(law.cuts)))
-        hits = (z[:, None] - self.breaks[n - 1]) / w
+        hits = (z[:, None] - self.singular_points[n - 1]) / w
         x = np.concatenate([cuts, hits], axis=1)
         with np.errstate(all="ignore"):
             u, v = np.clip(part.cdf(x), 0.0, 1.0), np.clip(part.sf(x), 0.0, 1.0)
@@ -263,4 +263,4 @@ def inversion(terms, std, z, budget):
 
 def _extent(law, w):
     """How far from its mean a term has a singular point that makes its characteristic function oscillate."""
-    return abs(w) * float(np.max(np.abs(law.breaks - law.mean()), initial=0.0))
+    return abs(w) * float(np.max(np.abs(law.singular_points - law.mean()), initial=0.0))

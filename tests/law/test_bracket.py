@@ -201,7 +201,9 @@ def test_bracket_and_direct_integrals_agree(name, weights, part):
     y = points_of(case)
     value, error = exact_cdf(law, case.row, y, normal_std=case.normal_std, budget=3e6)
     near = (
-        np.finfo(float).eps * 8 * (np.abs(y) + np.abs(case.row).max() * np.abs(law.breaks).max(initial=0.0))
+        np.finfo(float).eps
+        * 8
+        * (np.abs(y) + np.abs(case.row).max() * np.abs(law.singular_points).max(initial=0.0))
     )
     lower, upper = Oracle(case, size=2**16).bracket.cdf(y, near)
     known = error < 1e-10

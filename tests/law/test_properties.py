@@ -88,12 +88,12 @@ def test_counts_are_copies(noise):
 @pytest.mark.parametrize("weights", [[1.0], [1.0, -0.4], [0.2, 0.5, 0.7, 0.1, -0.3, 0.6]])
 def test_moments_integrated_from_the_density_equal_the_cumulants(noise, weights):
     Y = law(noise, weights, normal_std=0.3)
-    centre, width = float(Y.mean()), float(Y.std())
+    center, width = float(Y.mean()), float(Y.std())
     nodes, gauss = np.polynomial.legendre.leggauss(60)
     edges = np.array([-40, -20, -10, -5, -2.5, 0, 2.5, 5, 10, 20, 40, 80])
     z = np.concatenate([0.5 * (a + b) + 0.5 * (b - a) * nodes for a, b in itertools.pairwise(edges)])
     mass = np.concatenate([0.5 * (b - a) * gauss for a, b in itertools.pairwise(edges)])
-    mass *= width * Y.pdf(centre + width * z)
+    mass *= width * Y.pdf(center + width * z)
     moments = [mass @ z**r for r in range(5)]
     np.testing.assert_allclose(moments[:3], [1, 0, 1], rtol=0, atol=1e-9)
     np.testing.assert_allclose(moments[3], Y.skewness(), rtol=0, atol=1e-8)
@@ -119,7 +119,7 @@ def test_draws_pass_a_kolmogorov_smirnov_test(noise):
 
 
 @pytest.mark.parametrize("noise", LAWS)
-def test_rows_do_not_depend_on_their_neighbours(noise):
+def test_rows_do_not_depend_on_their_neighbors(noise):
     rng = np.random.default_rng(5)
     weights = rng.normal(size=(300, 40)) * 10.0 ** rng.uniform(-4, 0, size=(300, 40))
     many = law(noise, weights)

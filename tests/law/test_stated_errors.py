@@ -80,7 +80,11 @@ def test_different_laws_of_one_name_are_told_apart(laws, weights):
     for frozen in laws:
         k = np.arange(6.0)
         discrete = hasattr(frozen, "pmf")
-        law = Law(atoms=(k, frozen.pmf(k))) if discrete else Law([(1.0, frozen)], breaks=np.linspace(0, 1, 5))
+        law = (
+            Law(atoms=(k, frozen.pmf(k)))
+            if discrete
+            else Law([(1.0, frozen)], singular_points=np.linspace(0, 1, 5))
+        )
         Y = LinearCombination(frozen, weights)
         y = law.mean() * np.sum(weights) + np.array([-0.5, 0.1, 0.6]) * np.sqrt(law.var())
         value, error = Y.cdf(y, return_error=True)

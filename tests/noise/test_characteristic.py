@@ -9,10 +9,10 @@ from scipy import stats
 
 from wienerkernel.noise import ScipyNoise
 from wienerkernel.noise.characteristic import characteristic
-from wienerkernel.noise.closed_forms import CLOSED_FORMS, CONTOURS
+from wienerkernel.noise.characteristic.closed_forms import CLOSED_FORMS, CONTOURS
+from wienerkernel.noise.characteristic.panels import numerical
+from wienerkernel.noise.characteristic.quadrature import atoms, summed
 from wienerkernel.noise.cumulants import standard_cumulants
-from wienerkernel.noise.panels import numerical
-from wienerkernel.noise.quadrature import atoms, summed
 
 INF = np.inf
 SIZES = (1e-8, 1e-3, 0.3, 1.0, 4.0, 11.0, 37.0, 150.0)
@@ -241,7 +241,7 @@ def test_logcf_is_zero_at_zero_and_keeps_the_shape():
 
 
 def log_density(name, *shapes):
-    """log(x f(x)) at x = e^v, not normalised, for the laws on a half line."""
+    """log(x f(x)) at x = e^v, not normalized, for the laws on a half line."""
     if name == "lognorm":
         return lambda v: -((v / shapes[0]) ** 2) / 2
     if name == "weibull_min":
@@ -278,12 +278,12 @@ def test_rotated_contour_equals_mpmath(key):
     mp.mp.dps = 18
     known, log_xf = law(*key), log_density(*key)
     contour = CONTOURS[key[0]](*key[1:])[0]
-    centre = np.log(law_mean(key))
+    center = np.log(law_mean(key))
     nodes = [
-        centre + k
+        center + k
         for k in (-60, -30, -15, -8, -4, -3, -2, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2, 3, 4, 8, 15, 30)
     ]
-    height = log_xf(centre)
+    height = log_xf(center)
     total = mp.quad(lambda v: mp.exp(log_xf(v) - height), nodes)
     theta = 0.6 * known.sector
     for r, angle in ((1e-6, 0.0), (3.0, theta), (3.0, -theta)):
@@ -514,7 +514,7 @@ def test_cumulants_equal_those_of_the_exact_moments(key):
         kappa[r] = raw[r] - sum(mp.binomial(r - 1, j - 1) * kappa[j] * raw[r - j] for j in range(1, r))
     got = standard_cumulants(key[0], key[1:], 8)
     for r in range(1, 9):
-        # Odd and high orders cancel: the moments of the centred variable set the scale.
+        # Odd and high orders cancel: the moments of the centered variable set the scale.
         scale = float(abs(kappa[r])) + float(kappa[2]) ** (r / 2) * float(mp.factorial(r))
         assert abs(got[r - 1] - float(kappa[r])) <= 1e-13 * scale, r
 

@@ -24,14 +24,14 @@ from wienerkernel import (
     SmoothedResiduals,
     as_noise,
 )
+from wienerkernel.io.store.nodes import Writer
+from wienerkernel.io.store.noise import family_node, noise_node
 from wienerkernel.law import band
 from wienerkernel.law.band import BandTable, band_table
-from wienerkernel.law.spread import RayTable, ray_table
-from wienerkernel.noise import ScipyNoise, finite, tabulated
-from wienerkernel.noise.characteristic import characteristic
-from wienerkernel.noise.panels import density_panels
-from wienerkernel.store.nodes import Writer
-from wienerkernel.store.noise import family_node, noise_node
+from wienerkernel.law.ray_table import RayTable, ray_table
+from wienerkernel.noise import ScipyNoise, finite
+from wienerkernel.noise.characteristic import characteristic, tabulated
+from wienerkernel.noise.characteristic.panels import density_panels
 from wienerkernel.tuning.blend import shape_grid
 
 T = np.array([0.3, 1.0, 2.5])

@@ -218,7 +218,7 @@ def test_distribution_functions_that_scipy_integrates_reach_their_ends(law):
     np.testing.assert_allclose(noise.sf(noise.isf(levels)), levels, rtol=1e-8)
     x = noise.ppf([0.1, 0.5, 0.9])
     np.testing.assert_allclose(noise.cdf(x), law.cdf(x), rtol=1e-9)
-    assert len(noise.breaks()) == np.isfinite(noise.support()[0])
+    assert len(noise.singular_points()) == np.isfinite(noise.support()[0])
 
 
 def test_a_histogram_has_the_moments_and_the_characteristic_function_of_its_bars():
@@ -234,7 +234,7 @@ def test_a_histogram_has_the_moments_and_the_characteristic_function_of_its_bars
     phase = 1j * t[:, None]
     cf = (np.exp(phase * right) - np.exp(phase * left)) / (phase * (right - left)) @ p
     np.testing.assert_allclose(np.exp(noise.logcf(t)), cf, atol=1e-14)
-    assert noise.breaks().tolist() == (1 + 2 * edges).tolist()
+    assert noise.singular_points().tolist() == (1 + 2 * edges).tolist()
     assert Mixture([noise, noise], [0.5, 0.5]).var() == pytest.approx(noise.var())
 
 

@@ -63,8 +63,8 @@ class Affine(Noise):
     def pdf_near(self, point: float, offset: FloatArray) -> FloatArray:
         return self.germ.pdf_near(float(self._xi(point)), offset / self.slope) / abs(self.slope)
 
-    def breaks(self) -> FloatArray:
-        return np.sort(self.offset + self.slope * self.germ.breaks())
+    def singular_points(self) -> FloatArray:
+        return np.sort(self.offset + self.slope * self.germ.singular_points())
 
     def strip(self) -> tuple[float, float]:
         lower, upper = self.germ.strip()

@@ -149,8 +149,8 @@ class Expansion(Pushforward):
     def pdf_near(self, point: float, offset: FloatArray) -> FloatArray:
         return self._law.pdf_near(point, offset)
 
-    def breaks(self) -> FloatArray:
-        return self._law.breaks()
+    def singular_points(self) -> FloatArray:
+        return self._law.singular_points()
 
     def strip(self) -> tuple[float, float]:
         return self._law.strip()
@@ -245,10 +245,10 @@ def project(
     Parameters
     ----------
     func : callable
-        Vectorised; func(xi) must have finite variance.
+        Vectorized; func(xi) must have finite variance.
     basis : OrthogonalBasis
     n_quad : int, optional
-        Number of Gauss nodes; by default the germ is discretised until the integrals settle.
+        Number of Gauss nodes; by default the germ is discretized until the integrals settle.
 
     Returns
     -------

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from .._typing import ComplexArray, FloatArray, RandomState
 from ..noise import Noise
 from ..noise.base import cumulants_from_moments
+from ..noise.characteristic.characteristic_function import Characteristic
+from ..noise.characteristic.panels import POINTS, panelled
 from ..noise.identity import digest
-from ..noise.panels import POINTS, panelled
-from ..noise.transform import Characteristic
 from .polynomials import OrthogonalBasis, exact_rule, max_degree
 from .roots import increasing_root, inverse
 
@@ -132,8 +132,8 @@ class PolynomialLaw(Noise):
         d = len(self.c) - 1
         known = int(min(order, 2 * max_degree(self.germ) // d))
         nodes, weights = exact_rule(self.germ, known * d)
-        centred = self._evaluate(nodes)[0] - self.c[0]
-        central = [weights @ centred**r if r <= known else np.nan for r in range(2, order + 1)]
+        centered = self._evaluate(nodes)[0] - self.c[0]
+        central = [weights @ centered**r if r <= known else np.nan for r in range(2, order + 1)]
         return cumulants_from_moments(float(self.c[0]), central)
 
     def panels(self) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -146,19 +146,19 @@ class PolynomialLaw(Noise):
         parts = []
         for left, right in zip(self.left, self.right, strict=True):
             below, above = self.germ.cdf(np.array([left, right]))
-            centre = float(self.germ.ppf((below + above) / 2))
-            centre = min(max(centre, np.nextafter(left, right)), np.nextafter(right, left))
-            for end, other in ((left, centre), (right, centre)):
+            center = float(self.germ.ppf((below + above) / 2))
+            center = min(max(center, np.nextafter(left, right)), np.nextafter(right, left))
+            for end, other in ((left, center), (right, center)):
                 if np.isfinite(end):
                     reach = other - end
                     edges = np.append(0.0, reach * 2.0 ** -np.arange(GRADES, -1.0, -1.0))
                     parts.append(self._half_panels(end, edges))
                 else:
                     levels = 10.0 ** -np.arange(0.5, 40.0, 0.5)
-                    levels = levels[levels < (self.germ.sf(centre) if end > 0 else self.germ.cdf(centre))]
+                    levels = levels[levels < (self.germ.sf(center) if end > 0 else self.germ.cdf(center))]
                     tail = self.germ.isf(levels) if end > 0 else self.germ.ppf(levels)
                     tail = tail[np.isfinite(tail)]
-                    parts.append(self._half_panels(centre, np.append(0.0, tail - centre)))
+                    parts.append(self._half_panels(center, np.append(0.0, tail - center)))
         middle, half, series = (np.concatenate(part) for part in zip(*parts, strict=True))
         return middle, half, series
 
@@ -313,8 +313,8 @@ class PolynomialLaw(Noise):
                         density[near, k] = self.germ.pdf(end + delta) / np.abs(slope)
         return np.asarray(density.sum(axis=-1))
 
-    def breaks(self) -> FloatArray:
-        ends = np.concatenate([self.at_left, self.at_right, self._evaluate(self.germ.breaks())[0]])
+    def singular_points(self) -> FloatArray:
+        ends = np.concatenate([self.at_left, self.at_right, self._evaluate(self.germ.singular_points())[0]])
         return np.unique(ends[np.isfinite(ends)])
 
     def rvs(self, size: int | tuple[int, ...] = 1, random_state: RandomState = None) -> FloatArray:

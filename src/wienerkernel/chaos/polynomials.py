@@ -5,7 +5,7 @@ The recurrence coefficients of the monic polynomials
     pi_{k+1}(x) = (x - alpha_k) pi_k(x) - beta_k pi_{k-1}(x),    pi_0 = 1,
 
 are the single source of truth. They are known in closed form for the classical laws, come from the atoms of a
-finite law by Lanczos' method, and from an adaptive discretisation of any other law by Stieltjes' method.
+finite law by Lanczos' method, and from an adaptive discretization of any other law by Stieltjes' method.
 """
 
 from __future__ import annotations
@@ -36,12 +36,6 @@ def recurrence(law: Any, n: int) -> Coefficients:
     -------
     alpha, beta : ndarrays of shape (n,)
         ``beta[0]`` is 1, the mass of the law, and ``beta[1]`` is its variance.
-
-    Examples
-    --------
-    >>> alpha, beta = recurrence("norm(2, 3)", 4)
-    >>> alpha.tolist(), beta.tolist()
-    ([2.0, 2.0, 2.0, 2.0], [1.0, 9.0, 18.0, 27.0])
     """
     noise = as_noise(law)
     finite = finite_atoms(noise)
@@ -164,11 +158,6 @@ def max_degree(law: Any) -> float:
     -------
     float
         An integer, or inf where all moments exist.
-
-    Examples
-    --------
-    >>> max_degree("t(5)"), max_degree([-1.0, 0.0, 1.0]), max_degree("norm(0, 1)")
-    (2, 2, inf)
     """
     noise = as_noise(law)
     finite = finite_atoms(noise)
@@ -187,12 +176,6 @@ def exact_rule(law: Noise, degree: int) -> Rule:
     Returns
     -------
     nodes, weights : ndarrays of shape (n,)
-
-    Examples
-    --------
-    >>> nodes, weights = exact_rule(as_noise("expon()"), 4)
-    >>> round(float(weights @ nodes**4), 9)   # 4!
-    24.0
     """
     finite = finite_atoms(law)
     if finite is not None:

@@ -79,13 +79,7 @@ def coefficients(law: Noise, degree: int) -> Coefficients:
 
 
 def affine(alpha: FloatArray, beta: FloatArray, loc: float, scale: float) -> Coefficients:
-    """Coefficients of loc + scale M from those of M.
-
-    Examples
-    --------
-    >>> [part.tolist() for part in affine(np.zeros(1), np.ones(1), 3.0, 2.0)]
-    [[3.0], [4.0]]
-    """
+    """Coefficients of loc + scale M from those of M."""
     return loc + scale * alpha, scale**2 * beta
 
 
@@ -103,10 +97,10 @@ def stieltjes(x: FloatArray, w: FloatArray, degree: int) -> Coefficients:
 
 
 def lanczos(x: FloatArray, w: FloatArray, degree: int) -> Coefficients:
-    """With full reorthogonalisation, so that the degree may reach the number of atoms."""
-    centre = float(w @ x)
-    scale = float(np.sqrt(w @ (x - centre) ** 2))
-    z = (x - centre) / scale
+    """With full reorthogonalization, so that the degree may reach the number of atoms."""
+    center = float(w @ x)
+    scale = float(np.sqrt(w @ (x - center) ** 2))
+    z = (x - center) / scale
     alpha, beta = np.zeros(degree), np.ones(degree + 1)
     q = np.zeros((degree + 1, len(z)))
     q[0] = np.sqrt(w / w.sum())
@@ -117,11 +111,11 @@ def lanczos(x: FloatArray, w: FloatArray, degree: int) -> Coefficients:
             v -= q[: k + 1].T @ (q[: k + 1] @ v)
         beta[k + 1] = v @ v if k + 1 < len(z) else 0.0
         q[k + 1] = v / np.sqrt(beta[k + 1]) if beta[k + 1] > 0 else 0.0
-    return affine(alpha, beta, centre, scale)
+    return affine(alpha, beta, center, scale)
 
 
 def polynomial_rule(law: Noise, degree: int) -> Rule:
-    """Rule for the squares of the law's own polynomials up to ``degree`` and the products of neighbours."""
+    """Rule for the squares of the law's own polynomials up to ``degree`` and the products of neighbors."""
 
     def tests(x: FloatArray, w: FloatArray) -> Functions:
         alpha, beta = stieltjes(x, w, degree)
@@ -136,13 +130,7 @@ def polynomial_rule(law: Noise, degree: int) -> Rule:
 
 
 def orthonormal(x: FloatArray, alpha: FloatArray, beta: FloatArray) -> FloatArray:
-    """Orthonormal polynomials at x, along a new last axis.
-
-    Examples
-    --------
-    >>> orthonormal(np.array([2.0]), np.zeros(2), np.array([1.0, 1.0, 2.0])).round(6).tolist()   # Hermite
-    [[1.0, 2.0, 2.12132]]
-    """
+    """Orthonormal polynomials at x, along a new last axis."""
     root = np.sqrt(beta)
     phi = np.ones((*x.shape, len(beta)))
     for k in range(len(beta) - 1):
@@ -160,14 +148,7 @@ def golub_welsch(alpha: FloatArray, beta: FloatArray) -> Rule:
 
 
 def finite_atoms(law: Noise) -> Rule | None:
-    """Atoms and probabilities of a law that has finitely many, else None.
-
-    Examples
-    --------
-    >>> from wienerkernel import as_noise
-    >>> finite_atoms(as_noise("norm(0, 1)")) is None
-    True
-    """
+    """Atoms and probabilities of a law that has finitely many, else None."""
     if law.discrete and np.all(np.isfinite(law.support())):
         return law.atoms()
     return None

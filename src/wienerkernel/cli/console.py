@@ -53,11 +53,6 @@ def numeric(kind: type[int | float], low: float = -math.inf, high: float = math.
     -------
     dict
         Arguments of ``typer.Option``.
-
-    Examples
-    --------
-    >>> numeric(int, 0)["parser"]("12")
-    12
     """
     wanted = "an integer" if kind is int else "a finite number"
     if high < math.inf:
@@ -140,7 +135,7 @@ def progress(*columns: Any) -> Progress:
 
 def may_write(path: Path, force: bool) -> None:
     """End with advice if a file exists and must not be replaced, or cannot be written."""
-    from ..store.files import check_writable
+    from ..io.files import check_writable
 
     try:
         check_writable(path, overwrite=force)
@@ -149,20 +144,14 @@ def may_write(path: Path, force: bool) -> None:
 
 
 def listed(text: str) -> list[str]:
-    """Names that are separated by commas.
-
-    Examples
-    --------
-    >>> listed("a, b")
-    ['a', 'b']
-    """
+    """Names that are separated by commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def load_model(path: Path) -> WienerKernelRegressor:
     """A saved model."""
     with working(f"loading {path}"):
-        from ..store import load
+        from ..io.store import load
 
         return load(path)
 

@@ -44,8 +44,8 @@ def _write_data(data: Path, new: Path, seed: int, force: bool) -> None:
     """Samples y of a smooth function of x, with Gamma noise and a gap; and a grid of x to predict at."""
     import numpy as np
 
-    from ..paper import truth
-    from ..tables import table_writer
+    from ..experiments.system import truth
+    from ..io.tables import table_writer
 
     generator = np.random.default_rng(seed)
     places = np.concatenate([np.linspace(-5, 1.5, N_PLACES - 6), np.linspace(3.5, 5, 6)])

@@ -26,7 +26,7 @@ def paper(
     written: list[tuple[str, Path]] = []
     with notes(), progress(MofNCompleteColumn()) as bar:
         task = bar.add_task("fitting", total=9)
-        from ..paper import reproduce
+        from ..experiments.paper import reproduce
 
         for what, path in reproduce(out, seed):
             written.append((what, path))
@@ -40,10 +40,10 @@ def safe_optimization(
     steps: Annotated[int, typer.Option(help="Evaluations of each run.", **numeric(int, 1))] = 100,
     seed: Annotated[int, typer.Option(help="Seed of the noise.", **numeric(int, 0))] = 0,
 ) -> None:
-    """Optimise without leaving the safe set, under four bounds: regret and violations, as a table and a figure."""
+    """Optimize without leaving the safe set, under four bounds: regret and violations, as a table and a figure."""
     with notes(), progress(MofNCompleteColumn()) as bar:
         task = bar.add_task("steps", total=3 * 4 * steps)
-        from ..safe_optimization import reproduce
+        from ..experiments.safe_optimization import reproduce
 
         done = reproduce(out, runs=runs, steps=steps, seed=seed, progress=lambda: bar.advance(task))
         written = list(done)

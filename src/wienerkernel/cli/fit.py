@@ -111,7 +111,7 @@ def fit(
             ).fit(X, y)
         _save(model, names, target, output, force)
         say_written(output)
-        from ..tables import shortened
+        from ..io.tables import shortened
 
         show(f"{len(X)} samples of {target} against {shortened(names)}")
         _show_findings(model, X)
@@ -149,7 +149,7 @@ def _kernel(text: str | None, tuned: bool) -> Kernel | None:
 def _read(data: Path, target: str, inputs: str | None) -> tuple[list[str], FloatArray, FloatArray]:
     """Names of the inputs, X (n, d) and y (n,)."""
     with working(f"reading {data}"):
-        from ..tables import open_table, read_numbers
+        from ..io.tables import open_table, read_numbers
         from ..validation import largest
 
         with open_table(data) as table:
@@ -175,7 +175,7 @@ def _read(data: Path, target: str, inputs: str | None) -> tuple[list[str], Float
 def _save(model: WienerKernelRegressor, names: list[str], target: str, output: Path, force: bool) -> None:
     import numpy as np
 
-    from ..store import save
+    from ..io.store import save
 
     model.feature_names_in_ = np.array(names, dtype=object)
     model.target_names_in_ = np.array([target], dtype=object)

@@ -25,8 +25,8 @@ from .console import (
 
 if TYPE_CHECKING:
     from .._typing import FloatArray
+    from ..io.tables import Table
     from ..regressor import WienerKernelRegressor
-    from ..tables import Table
 
 __all__ = ["predict"]
 
@@ -89,7 +89,7 @@ def predict(
         may_write(output, force)
     fitted = load_model(model)
     with notes(), progress() as bar:
-        from ..tables import open_table, table_writer
+        from ..io.tables import open_table, table_writer
         from ..validation import largest
 
         with open_table(data) as table, table_writer(output, overwrite=force) as writer:
@@ -109,7 +109,7 @@ def predict(
 
 def _columns(model: WienerKernelRegressor, table: Table, inputs: str | None) -> list[str]:
     """The columns of a table that hold the model's inputs."""
-    from ..tables import shortened
+    from ..io.tables import shortened
 
     names = list(input_names(model)) if inputs is None else listed(inputs)
     if len(names) != model.n_features_in_:

@@ -24,7 +24,7 @@ def report(
     may_write(output, force)
     fitted = load_model(model)
     with notes(), working("writing the report"):
-        from ..report import write_report
+        from ..evaluation.report import write_report
 
         names = getattr(fitted, "target_names_in_", None)
         write_report(
@@ -50,7 +50,7 @@ def explore(
 ) -> None:
     """Open a page on this machine to play with a model: move data, noise and length scale, watch the tubes move."""
     fitted = None if model is None else load_model(model)
-    from ..explore import serve
+    from ..evaluation.explore import serve
 
     with notes():
         serve(fitted, port=port, open_browser=browser)

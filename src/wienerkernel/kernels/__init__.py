@@ -3,7 +3,7 @@
 `RBF`, `Matern`, `Exponential`, `RationalQuadratic` and `Periodic` depend on the distance of two points; `Constant`,
 `Linear`, `Polynomial` and `FeatureMap` are inner products of features. They combine by ``+``, ``*`` and ``**`` into
 `Sum`, `Product` and `Power`. `as_kernel` accepts the kernels of scikit-learn and plain functions, and `gram` makes
-the matrix that is to be factorised.
+the matrix that is to be factorized.
 """
 
 from .adapt import FunctionKernel, ScikitLearnKernel, as_kernel

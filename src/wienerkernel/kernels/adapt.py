@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import arrays
 from .._typing import Array, FloatArray
+from ..backend import arrays
 from .base import Kernel, Pull, Rows, too_deep
 from .compose import Product, Sum
 from .dot import Constant, Linear
@@ -40,15 +40,6 @@ def as_kernel(obj: Any) -> Kernel:
     Returns
     -------
     kernel : Kernel
-
-    Examples
-    --------
-    >>> from sklearn.gaussian_process import kernels
-    >>> from wienerkernel.kernels import as_kernel
-    >>> as_kernel(kernels.ConstantKernel(2.0) * kernels.RBF(3.0))
-    Constant(value=2.0) * RBF(length_scale=3.0)
-    >>> as_kernel(lambda X, Z: (1.0 + X @ Z.T) ** 2)([[1.0]], [[2.0]]).tolist()
-    [[9.0]]
     """
     if obj is None:
         return RBF(1.0)
@@ -84,14 +75,6 @@ class FunctionKernel(Kernel):
     ----------
     function : callable
         It is given arrays of the library that X belongs to.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from wienerkernel.kernels import FunctionKernel
-    >>> k = FunctionKernel(lambda X, Z: np.minimum(X, Z.T))
-    >>> k([[1.0], [2.0]]).tolist()
-    [[1.0, 1.0], [1.0, 2.0]]
     """
 
     function: Callable[[Array, Array], Any]
@@ -111,7 +94,7 @@ class FunctionKernel(Kernel):
             raise ValueError(f"kernel function must return shape {shape}; got {tuple(K.shape)}")
         return K
 
-    def _linearise(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
+    def _linearize(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
         return self._values(P, Q), lambda _: np.empty(0)
 
     def _diagonal(self, X: Array) -> Array:
@@ -133,16 +116,6 @@ class ScikitLearnKernel(Kernel):
     ----------
     kernel : sklearn.gaussian_process.kernels.Kernel
         Copied.
-
-    Examples
-    --------
-    >>> from sklearn.gaussian_process.kernels import ExpSineSquared
-    >>> from wienerkernel.kernels import ScikitLearnKernel
-    >>> k = ScikitLearnKernel(ExpSineSquared(periodicity=2.0))
-    >>> k.names
-    ('length_scale', 'periodicity')
-    >>> k([[0.0]], [[2.0]]).round(6).tolist()
-    [[1.0]]
     """
 
     kernel: Any
@@ -155,7 +128,7 @@ class ScikitLearnKernel(Kernel):
             K = self.kernel(arrays.as_numpy(P), arrays.as_numpy(Q))
         return arrays.like(np.array(K, dtype=np.float64, order="C"), P)
 
-    def _linearise(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
+    def _linearize(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
         # eval_gradient wants one set of points: take the block of P and Q out of that of both.
         p, q = arrays.as_numpy(P), arrays.as_numpy(Q)
         both, block = (p, np.s_[:, :]) if P is Q else (np.vstack([p, q]), np.s_[: len(p), len(p) :])

@@ -16,13 +16,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import arrays
 from .._typing import Array, FloatArray
-from .against import Against
+from ..backend import arrays
 from .blas import for_each
+from .cross_kernel import CrossKernel
 from .matrix import gram
-from .parameters import Parametrised
-from .tiles import as_rows, as_two_sets, centre_of, mirrored, row_blocks
+from .parameters import Parametrized
+from .tiles import as_rows, as_two_sets, center_of, mirrored, row_blocks
 
 __all__ = ["DEEPEST", "InputPull", "Kernel", "Point", "Pull", "Rows", "too_deep"]
 
@@ -43,7 +43,7 @@ Point: TypeAlias = Callable[[FloatArray], FloatArray]
 
 
 @dataclass(frozen=True, repr=False)
-class Kernel(Parametrised, ABC):
+class Kernel(Parametrized, ABC):
     """A positive semi-definite function k(x, x') with p free hyperparameters.
 
     Kernels are values: they do not change, they compare and hash by their parameters. ``k1 + k2``, ``k1 * k2``,
@@ -71,14 +71,14 @@ class Kernel(Parametrised, ABC):
         """Return the tile K(P, Q), a new C-ordered array that the caller may overwrite."""
 
     @abstractmethod
-    def _linearise(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
+    def _linearize(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
         """Return the tile K(P, Q) and its pullback, which both share the work; K is not to be overwritten."""
 
     @abstractmethod
     def _diagonal(self, X: Array) -> Array:
         """Return k(x_i, x_i) in the library and dtype of X."""
 
-    def _linearise_inputs(self, P: Rows, Q: Rows) -> tuple[Array, InputPull]:  # noqa: ARG002
+    def _linearize_inputs(self, P: Rows, Q: Rows) -> tuple[Array, InputPull]:  # noqa: ARG002
         """Return the tile K(P, Q) and the map from W to the rows sum_j W_ij dk(x_i, z_j)/dx_i, of shape (n, d)."""
         raise self._no_input_gradient()
 
@@ -99,9 +99,9 @@ class Kernel(Parametrised, ABC):
 
     def _point(self, X: FloatArray) -> Point:
         """Return the function x -> k(x, X) for one point at a time, without checks."""
-        centre = centre_of(X)
-        Q = self._prepare(X, centre)
-        return lambda x: self._values(self._prepare(np.asarray(x, dtype=X.dtype)[None], centre), Q)[0]
+        center = center_of(X)
+        Q = self._prepare(X, center)
+        return lambda x: self._values(self._prepare(np.asarray(x, dtype=X.dtype)[None], center), Q)[0]
 
     def _nest(self, *operands: Kernel) -> None:
         """Set the depth of a composition of these operands, if it is not too large."""
@@ -110,15 +110,15 @@ class Kernel(Parametrised, ABC):
             raise too_deep()
         object.__setattr__(self, "_depth", depth)
 
-    def _prepare(self, X: Array, centre: Array) -> Rows:  # noqa: ARG002
-        """Return what the tiles need to know of a block of rows; ``centre`` is a point amid all rows."""
+    def _prepare(self, X: Array, center: Array) -> Rows:  # noqa: ARG002
+        """Return what the tiles need to know of a block of rows; ``center`` is a point amid all rows."""
         return X
 
     def _pullback(self, P: Rows, Q: Rows, W: Array) -> FloatArray:
         """Return the gradient of sum(W * K(P, Q)) in double precision; P, Q are prepared from double precision."""
         if not self._n_theta:
             return np.empty(0)
-        return self._linearise(P, Q)[1](W)
+        return self._linearize(P, Q)[1](W)
 
     def __call__(self, X: Any, Z: Any = None) -> Array:
         """Values of the kernel.
@@ -141,7 +141,7 @@ class Kernel(Parametrised, ABC):
         n, m = x.shape[0], z.shape[0]
         if n == 0 or m == 0:
             return arrays.filled((n, m), 0.0, x)
-        return Against(self, z, centre_of(x, z))(x)
+        return CrossKernel(self, z, center_of(x, z))(x)
 
     def diag(self, X: Any) -> Array:
         """Diagonal k(x_i, x_i) of K(X, X), of shape (n,), without the matrix."""
@@ -174,8 +174,8 @@ class Kernel(Parametrised, ABC):
         gradient = np.zeros(self._n_theta)
         if gradient.size == 0 or n == 0:
             return gradient
-        centre = centre_of(x)
-        blocks = [(a, self._prepare(x[a, :], centre)) for a in row_blocks(x)]
+        center = center_of(x)
+        blocks = [(a, self._prepare(x[a, :], center)) for a in row_blocks(x)]
 
         def of_rows(i: int) -> FloatArray:
             a, P = blocks[i]
@@ -226,15 +226,15 @@ class Kernel(Parametrised, ABC):
         shape = (*w.shape[:-1], x.shape[1])
         if 0 in (*shape, m):
             return arrays.filled(shape, 0.0, x)
-        xp, centre = arrays.namespace(x), centre_of(x, z)
+        xp, center = arrays.namespace(x), center_of(x, z)
         layers = [w] if w.ndim == 2 else [w[i, :, :] for i in range(w.shape[0])]
-        columns = [(b, self._prepare(z[b, :], centre)) for b in row_blocks(z)]
+        columns = [(b, self._prepare(z[b, :], center)) for b in row_blocks(z)]
         parts = []
         for a in row_blocks(x):
-            P = self._prepare(x[a, :], centre)
+            P = self._prepare(x[a, :], center)
             sums: list[Array] = [0.0] * len(layers)
             for b, Q in columns:
-                _, pull = self._linearise_inputs(P, Q)
+                _, pull = self._linearize_inputs(P, Q)
                 sums = [s + pull(arrays.as_float64(v[a, b])) for s, v in zip(sums, layers, strict=True)]
             parts.append(xp.stack(sums))
         gradient = xp.concat(parts, axis=1)
@@ -315,7 +315,7 @@ def too_deep() -> ValueError:
 
 def _weights(W: Any, x: Array) -> Array:
     """W as an array of the library of x."""
-    w = np.asarray(W) if arrays.is_numpy(x) and not arrays.is_foreign(W) else W
+    w = np.asarray(W) if arrays.is_numpy(x) and not arrays.is_array_api(W) else W
     if arrays.library(w) != arrays.library(x):
         raise TypeError(
             f"X and W must be arrays of one library; got {arrays.library(x)} and {arrays.library(w)}"

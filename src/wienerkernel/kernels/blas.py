@@ -1,6 +1,6 @@
 """Products and sums over tiles, of NumPy arrays by BLAS, and the threads that share out the tiles.
 
-NumPy and SciPy each bring a BLAS with a pool of threads, and two pools fight. The factorisation belongs to SciPy, so
+NumPy and SciPy each bring a BLAS with a pool of threads, and two pools fight. The factorization belongs to SciPy, so
 the products do, too. Where many tiles are shared out to threads, both libraries are kept to one thread each, and the
 products are NumPy's, because SciPy's do not let other threads go on meanwhile.
 Results that have one entry per hyperparameter are NumPy arrays, whatever the library of the tiles.
@@ -17,15 +17,15 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy.linalg.blas import ddot, dgemm, dgemv, sgemm
 
-from .. import arrays
 from .._typing import Array, FloatArray
-from ..arrays import is_numpy
+from ..backend import arrays
+from ..backend.arrays import is_numpy
 
 __all__ = ["column_dots", "column_sums", "cross_products", "for_each", "inner", "times"]
 
 FEW_TILES, MANY_TILES = 4, 100
 MAX_THREADS = 4
-"""More wait for the interpreter and for those of BLAS, which linger on after each factorisation."""
+"""More wait for the interpreter and for those of BLAS, which linger on after each factorization."""
 
 S = TypeVar("S")
 T = TypeVar("T")

@@ -28,8 +28,8 @@ class Pair(Kernel):
                 raise TypeError(f"{name} must be a Kernel; got {k!r}")
         self._nest(self.k1, self.k2)
 
-    def _prepare(self, X: Array, centre: Array) -> Rows:
-        return self.k1._prepare(X, centre), self.k2._prepare(X, centre)
+    def _prepare(self, X: Array, center: Array) -> Rows:
+        return self.k1._prepare(X, center), self.k2._prepare(X, center)
 
     @property
     def _n_theta(self) -> int:
@@ -62,15 +62,6 @@ class Sum(Pair):
     Parameters
     ----------
     k1, k2 : Kernel
-
-    Examples
-    --------
-    >>> from wienerkernel.kernels import RBF, Linear
-    >>> k = RBF(2.0) + Linear()
-    >>> k.names
-    ('k1.length_scale', 'k2.length_scale')
-    >>> k.diag([[3.0]]).tolist()
-    [10.0]
     """
 
     def _values(self, P: Rows, Q: Rows) -> Array:
@@ -78,17 +69,17 @@ class Sum(Pair):
         K += self.k2._values(P[1], Q[1])
         return K
 
-    def _linearise(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
-        K1, pull1 = _linearised(self.k1, P[0], Q[0])
-        K2, pull2 = _linearised(self.k2, P[1], Q[1])
+    def _linearize(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
+        K1, pull1 = _linearized(self.k1, P[0], Q[0])
+        K2, pull2 = _linearized(self.k2, P[1], Q[1])
         return K1 + K2, lambda W: np.concatenate([pull1(W), pull2(W)])
 
     def _pullback(self, P: Rows, Q: Rows, W: Array) -> FloatArray:
         return np.concatenate([self.k1._pullback(P[0], Q[0], W), self.k2._pullback(P[1], Q[1], W)])
 
-    def _linearise_inputs(self, P: Rows, Q: Rows) -> tuple[Array, InputPull]:
-        K1, pull1 = self.k1._linearise_inputs(P[0], Q[0])
-        K2, pull2 = self.k2._linearise_inputs(P[1], Q[1])
+    def _linearize_inputs(self, P: Rows, Q: Rows) -> tuple[Array, InputPull]:
+        K1, pull1 = self.k1._linearize_inputs(P[0], Q[0])
+        K2, pull2 = self.k2._linearize_inputs(P[1], Q[1])
         return K1 + K2, lambda W: pull1(W) + pull2(W)
 
     def _diagonal(self, X: Array) -> Array:
@@ -116,15 +107,6 @@ class Product(Pair):
     Parameters
     ----------
     k1, k2 : Kernel
-
-    Examples
-    --------
-    >>> from wienerkernel.kernels import RBF
-    >>> k = 9.0 * RBF([1.0, 2.0])
-    >>> k.names
-    ('k1.value', 'k2.length_scale[0]', 'k2.length_scale[1]')
-    >>> k.diag([[0.0, 0.0]]).tolist()
-    [9.0]
     """
 
     def _values(self, P: Rows, Q: Rows) -> Array:
@@ -137,13 +119,13 @@ class Product(Pair):
             K *= self.k2.value if isinstance(self.k2, Constant) else self.k2._values(P[1], Q[1])
         return K
 
-    def _linearise(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
+    def _linearize(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
         if isinstance(self.k1, Constant):
             return _scaled(self.k1, self.k2, P[1], Q[1], constant_first=True)
         if isinstance(self.k2, Constant):
             return _scaled(self.k2, self.k1, P[0], Q[0], constant_first=False)
-        K1, pull1 = _linearised(self.k1, P[0], Q[0])
-        K2, pull2 = _linearised(self.k2, P[1], Q[1])
+        K1, pull1 = _linearized(self.k1, P[0], Q[0])
+        K2, pull2 = _linearized(self.k2, P[1], Q[1])
 
         def pull(W: Array) -> FloatArray:
             first = pull1(W * K2) if self.k1._n_theta else np.empty(0)
@@ -151,13 +133,13 @@ class Product(Pair):
 
         return K1 * K2, pull
 
-    def _linearise_inputs(self, P: Rows, Q: Rows) -> tuple[Array, InputPull]:
+    def _linearize_inputs(self, P: Rows, Q: Rows) -> tuple[Array, InputPull]:
         if isinstance(self.k1, Constant):
             return _scaled_inputs(self.k1.value, self.k2, P[1], Q[1])
         if isinstance(self.k2, Constant):
             return _scaled_inputs(self.k2.value, self.k1, P[0], Q[0])
-        K1, pull1 = self.k1._linearise_inputs(P[0], Q[0])
-        K2, pull2 = self.k2._linearise_inputs(P[1], Q[1])
+        K1, pull1 = self.k1._linearize_inputs(P[0], Q[0])
+        K2, pull2 = self.k2._linearize_inputs(P[1], Q[1])
         return K1 * K2, lambda W: pull1(W * K2) + pull2(W * K1)
 
     def _diagonal(self, X: Array) -> Array:
@@ -184,15 +166,15 @@ class Product(Pair):
         return f"{bracketed(self.k1, Sum)} * {bracketed(self.k2, Pair)}"
 
 
-def _linearised(kernel: Kernel, P: Rows, Q: Rows) -> tuple[Array, Pull]:
-    """Linearise a factor or summand; one without hyperparameters is only evaluated."""
+def _linearized(kernel: Kernel, P: Rows, Q: Rows) -> tuple[Array, Pull]:
+    """Linearize a factor or summand; one without hyperparameters is only evaluated."""
     if kernel._n_theta:
-        return kernel._linearise(P, Q)
+        return kernel._linearize(P, Q)
     return kernel._values(P, Q), lambda _: np.empty(0)
 
 
 def _scaled(constant: Constant, kernel: Kernel, P: Rows, Q: Rows, constant_first: bool) -> tuple[Array, Pull]:
-    K, pull_kernel = _linearised(kernel, P, Q)
+    K, pull_kernel = _linearized(kernel, P, Q)
 
     def pull(W: Array) -> FloatArray:
         of_constant = np.full(constant._n_theta, constant.value * inner(W, K) if constant._n_theta else 0.0)
@@ -203,7 +185,7 @@ def _scaled(constant: Constant, kernel: Kernel, P: Rows, Q: Rows, constant_first
 
 
 def _scaled_inputs(value: float, kernel: Kernel, P: Rows, Q: Rows) -> tuple[Array, InputPull]:
-    K, pull = kernel._linearise_inputs(P, Q)
+    K, pull = kernel._linearize_inputs(P, Q)
     return value * K, lambda W: value * pull(W)
 
 

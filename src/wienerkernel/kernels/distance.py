@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .. import arrays
 from .._typing import Array, FloatArray
+from ..backend import arrays
 from .blas import column_dots, column_sums, cross_products, inner, times
 from .elementwise import at_least, at_most
 from .parameters import Scale, check_columns
@@ -20,7 +20,7 @@ FEW_COLUMNS = 3
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """A block of n points x, centred and divided by the length scales.
+    """A block of n points x, centered and divided by the length scales.
 
     ``left`` and ``right`` are (n, d + 2) arrays of [x, -|x|^2/2, 1] and [x, 1, -|x|^2/2], so that the product of the
     one with the transpose of the other is -|x - z|^2/2.
@@ -41,8 +41,8 @@ class Points:
         return self.left[:, :-2]
 
 
-def points(X: Array, centre: Array, length_scale: Scale, exact: bool = False) -> Points:
-    """Return the block X of shape (n, d) as points of unit length scale around ``centre``.
+def points(X: Array, center: Array, length_scale: Scale, exact: bool = False) -> Points:
+    """Return the block X of shape (n, d) as points of unit length scale around ``center``.
 
     ``exact`` asks for explicit differences whatever the number of columns.
     """
@@ -51,8 +51,8 @@ def points(X: Array, centre: Array, length_scale: Scale, exact: bool = False) ->
     xp = arrays.namespace(X)
     limits = xp.finfo(X.dtype)
     with np.errstate(over="ignore"):
-        # Centred before it is scaled: the subtraction is then harmless however far away the data are.
-        x = (X - centre) / arrays.like(length_scale, X)
+        # Centered before it is scaled: the subtraction is then harmless however far away the data are.
+        x = (X - center) / arrays.like(length_scale, X)
         half_norms = arrays.row_dots(x, x)[:, None] / 2
     largest = 2 * float(xp.max(half_norms))
     # The product is wrong by about eps |x|^2, hence by 2e-10 at most (1e-4 in single precision).

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.linalg.blas import dgemv
 
-from .. import arrays
 from .._typing import Array, FloatArray
+from ..backend import arrays
 from .base import InputPull, Kernel, Point, Pull, Rows
 from .blas import column_dots, cross_products, inner, times
 from .parameters import DEFAULT_BOUNDS, Bounds, Scale, check_columns
@@ -46,10 +46,10 @@ class Constant(Kernel):
     def _values(self, P: Rows, Q: Rows) -> Array:
         return arrays.filled((P.shape[0], Q.shape[0]), self.value, P)
 
-    def _linearise(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
+    def _linearize(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
         return self._values(P, Q), lambda W: np.array([self.value * float(arrays.namespace(W).sum(W))])
 
-    def _linearise_inputs(self, P: Rows, Q: Rows) -> tuple[Array, InputPull]:
+    def _linearize_inputs(self, P: Rows, Q: Rows) -> tuple[Array, InputPull]:
         return self._values(P, Q), lambda _: arrays.filled(P.shape, 0.0, P)
 
     def _diagonal(self, X: Array) -> Array:
@@ -89,14 +89,14 @@ class Linear(Kernel):
     _hyperparameters: ClassVar[tuple[str, ...]] = ("length_scale",)
     _per_input: ClassVar[tuple[str, ...]] = ("length_scale",)
 
-    def _prepare(self, X: Array, centre: Array) -> Rows:  # noqa: ARG002
+    def _prepare(self, X: Array, center: Array) -> Rows:  # noqa: ARG002
         check_columns("length_scale", self.length_scale, X.shape[1])
         return arrays.contiguous(X / arrays.like(self.length_scale, X))
 
     def _values(self, P: Rows, Q: Rows) -> Array:
         return cross_products(1.0, P, Q)
 
-    def _linearise(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
+    def _linearize(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
         def pull(W: Array) -> FloatArray:
             # dK/dlog l_k = -2 x_k z_k / l_k^2
             by_input = -2 * column_dots(P, times(W, Q))
@@ -104,7 +104,7 @@ class Linear(Kernel):
 
         return cross_products(1.0, P, Q), pull
 
-    def _linearise_inputs(self, P: Rows, Q: Rows) -> tuple[Array, InputPull]:
+    def _linearize_inputs(self, P: Rows, Q: Rows) -> tuple[Array, InputPull]:
         return cross_products(1.0, P, Q), lambda W: times(W, Q) / arrays.like(self.length_scale, P)
 
     def _diagonal(self, X: Array) -> Array:
@@ -162,13 +162,13 @@ class FeatureMap(Kernel):
             )
         return features
 
-    def _prepare(self, X: Array, centre: Array) -> Rows:  # noqa: ARG002
+    def _prepare(self, X: Array, center: Array) -> Rows:  # noqa: ARG002
         return self.features(X)
 
     def _values(self, P: Rows, Q: Rows) -> Array:
         return cross_products(self.scale**2, P, Q)
 
-    def _linearise(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
+    def _linearize(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
         K = self._values(P, Q)
         return K, lambda W: np.array([2 * inner(W, K)])
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import arrays
 from .._typing import Array
-from ..arrays import is_numpy
+from ..backend import arrays
+from ..backend.arrays import is_numpy
 
 __all__ = ["at_least", "at_most", "exp", "log1p", "sqrt"]
 

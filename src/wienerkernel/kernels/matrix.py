@@ -1,13 +1,13 @@
-"""The Gram matrix that is to be factorised."""
+"""The Gram matrix that is to be factorized."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .. import arrays
 from .._typing import Array, FloatArray
+from ..backend import arrays
 from .blas import for_each
-from .tiles import as_rows, centre_of, row_blocks
+from .tiles import as_rows, center_of, row_blocks
 
 if TYPE_CHECKING:
     from .base import Kernel
@@ -16,7 +16,7 @@ __all__ = ["gram"]
 
 
 def gram(kernel: Kernel, X: Any, out: FloatArray | None = None) -> Array:
-    """Lower triangle of the Gram matrix K(X, X): what a Cholesky factorisation reads, and no more.
+    """Lower triangle of the Gram matrix K(X, X): what a Cholesky factorization reads, and no more.
 
     Parameters
     ----------
@@ -31,13 +31,6 @@ def gram(kernel: Kernel, X: Any, out: FloatArray | None = None) -> Array:
     K : ndarray of shape (n, n)
         C-ordered, in the library and on the device of X. The lower triangle and the diagonal hold K(X, X), the
         diagonal exactly `Kernel.diag`. What is above the diagonal has no meaning.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from wienerkernel.kernels import RBF, gram
-    >>> np.tril(gram(RBF(), [[0.0], [1.0]])).round(4).tolist()
-    [[1.0, 0.0], [0.6065, 1.0]]
     """
     x = as_rows("X", X)
     n = x.shape[0]
@@ -48,8 +41,8 @@ def gram(kernel: Kernel, X: Any, out: FloatArray | None = None) -> Array:
         )
     if n == 0:
         return arrays.filled((0, 0), 0.0, x) if out is None else out
-    centre = centre_of(x)
-    blocks = [(a, kernel._prepare(x[a, :], centre)) for a in row_blocks(x)]
+    center = center_of(x)
+    blocks = [(a, kernel._prepare(x[a, :], center)) for a in row_blocks(x)]
     if out is None and len(blocks) == 1:
         K = kernel._values(blocks[0][1], blocks[0][1])
     else:

@@ -13,7 +13,7 @@ from .._typing import FloatArray
 __all__ = [
     "DEFAULT_BOUNDS",
     "Bounds",
-    "Parametrised",
+    "Parametrized",
     "Scale",
     "check_columns",
     "checked_bounds",
@@ -27,7 +27,7 @@ Bounds: TypeAlias = tuple[float, float] | Sequence[tuple[float, float]] | FloatA
 DEFAULT_BOUNDS = (1e-5, 1e5)
 
 
-class Parametrised:
+class Parametrized:
     """An object whose fields named in ``_hyperparameters`` are positive, each with a field of bounds beside it.
 
     `theta` holds the logarithms of those that are not fixed.

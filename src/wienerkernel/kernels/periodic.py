@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from .. import arrays
 from .._typing import Array, FloatArray
+from ..backend import arrays
 from .base import InputPull, Kernel, Pull, Rows
 from .blas import column_dots, inner, times
 from .distance import Points, points, pull_squares, squared_distances
@@ -57,12 +57,12 @@ class Periodic(Kernel):
     _hyperparameters: ClassVar[tuple[str, ...]] = ("length_scale", "period")
     _per_input: ClassVar[tuple[str, ...]] = ("length_scale", "period")
 
-    def _prepare(self, X: Array, centre: Array) -> Rows:
+    def _prepare(self, X: Array, center: Array) -> Rows:
         d = X.shape[1]
         check_columns("length_scale", self.length_scale, d)
         check_columns("period", self.period, d)
         xp = arrays.namespace(X)
-        angles = (X - centre) * arrays.like(2 * np.pi / np.asarray(self.period), X)
+        angles = (X - center) * arrays.like(2 * np.pi / np.asarray(self.period), X)
         circles = xp.concat([xp.cos(angles), xp.sin(angles)], axis=1)
         twice = 2 * self.length_scale if isinstance(self.length_scale, tuple) else self.length_scale
         return _Turns(angles, points(circles, arrays.filled((2 * d,), 0.0, X), twice))
@@ -70,7 +70,7 @@ class Periodic(Kernel):
     def _values(self, P: Rows, Q: Rows) -> Array:
         return exp(squared_distances(P.circles, Q.circles, -0.5))
 
-    def _linearise(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
+    def _linearize(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
         q = squared_distances(P.circles, Q.circles, -0.5)
         K = arrays.namespace(q).exp(q)
 
@@ -88,7 +88,7 @@ class Periodic(Kernel):
 
         return K, pull
 
-    def _linearise_inputs(self, P: Rows, Q: Rows) -> tuple[Array, InputPull]:
+    def _linearize_inputs(self, P: Rows, Q: Rows) -> tuple[Array, InputPull]:
         K, d = self._values(P, Q), P.angles.shape[1]
         turns = arrays.like(2 * np.pi / np.asarray(self.period), K)
 

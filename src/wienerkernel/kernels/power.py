@@ -27,13 +27,6 @@ class Power(Kernel):
     kernel : Kernel
     exponent : int
         Positive: other powers of a kernel need not be kernels. At most a million.
-
-    Examples
-    --------
-    >>> from wienerkernel.kernels import Linear
-    >>> k = (Linear() + 1.0) ** 2
-    >>> k([[1.0]], [[2.0]]).tolist()
-    [[9.0]]
     """
 
     kernel: Kernel
@@ -45,21 +38,21 @@ class Power(Kernel):
         object.__setattr__(self, "exponent", _checked_exponent(self.exponent))
         self._nest(self.kernel)
 
-    def _prepare(self, X: Array, centre: Array) -> Rows:
-        return self.kernel._prepare(X, centre)
+    def _prepare(self, X: Array, center: Array) -> Rows:
+        return self.kernel._prepare(X, center)
 
     def _values(self, P: Rows, Q: Rows) -> Array:
         K = self.kernel._values(P, Q)
         K **= self.exponent
         return K
 
-    def _linearise(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
-        K, pull = self.kernel._linearise(P, Q)
+    def _linearize(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
+        K, pull = self.kernel._linearize(P, Q)
         lower = K ** (self.exponent - 1)
         return lower * K, lambda W: pull(self.exponent * lower * W)
 
-    def _linearise_inputs(self, P: Rows, Q: Rows) -> tuple[Array, InputPull]:
-        K, pull = self.kernel._linearise_inputs(P, Q)
+    def _linearize_inputs(self, P: Rows, Q: Rows) -> tuple[Array, InputPull]:
+        K, pull = self.kernel._linearize_inputs(P, Q)
         lower = K ** (self.exponent - 1)
         return lower * K, lambda W: pull(self.exponent * lower * W)
 

@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg.blas import dgemv
 
-from .. import arrays
 from .._typing import Array, FloatArray
+from ..backend import arrays
 from .base import InputPull, Kernel, Point, Pull, Rows
 from .blas import inner
 from .distance import points, pull_differences, pull_squares, squared_distances
@@ -46,13 +46,13 @@ class _Stationary(Kernel):
     def _f_and_slope(self, q: Array) -> tuple[Array, Array]:
         """Return f and -2 f', leaving q as it is."""
 
-    def _prepare(self, X: Array, centre: Array) -> Rows:
-        return points(X, centre, self.length_scale, exact=self._rough)
+    def _prepare(self, X: Array, center: Array) -> Rows:
+        return points(X, center, self.length_scale, exact=self._rough)
 
     def _values(self, P: Rows, Q: Rows) -> Array:
         return self._f(squared_distances(P, Q, self._factor))
 
-    def _linearise(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
+    def _linearize(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
         q = squared_distances(P, Q, self._factor)
         K, slope = self._f_and_slope(q)
 
@@ -68,7 +68,7 @@ class _Stationary(Kernel):
 
         return K, pull
 
-    def _linearise_inputs(self, P: Rows, Q: Rows) -> tuple[Array, InputPull]:
+    def _linearize_inputs(self, P: Rows, Q: Rows) -> tuple[Array, InputPull]:
         K, slope = self._f_and_slope(squared_distances(P, Q, self._factor))
         scales = arrays.like(self.length_scale, K)
         # dk/dx = 2 f' (x - z) / l^2, of which one 1/l is in the points

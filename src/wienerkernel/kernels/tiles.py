@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import arrays
 from .._typing import Array
+from ..backend import arrays
 
-__all__ = ["TILE", "as_rows", "as_two_sets", "centre_of", "mirrored", "row_blocks"]
+__all__ = ["TILE", "as_rows", "as_two_sets", "center_of", "mirrored", "row_blocks"]
 
 TILE = 256
 """Rows of a tile: the few arrays of 256 x 256 doubles, 0.5 MB each, that are alive at a time stay in the cache."""
@@ -21,7 +21,7 @@ np.empty(1 << 20)
 
 def as_rows(name: str, X: Any) -> Array:
     """Return X as a 2-D array of float32, if it is that already, or float64; in its library, if it has one."""
-    x = _foreign(name, X) if arrays.is_foreign(X) else np.asarray(X)
+    x = _foreign(name, X) if arrays.is_array_api(X) else np.asarray(X)
     if arrays.is_numpy(x) and x.dtype != np.float32:
         if x.dtype.kind == "c":
             raise TypeError(f"{name} must hold real numbers; got dtype {x.dtype}")
@@ -54,14 +54,14 @@ def as_two_sets(X: Any, Z: Any) -> tuple[Array, Array]:
     return (x, z) if x.dtype == z.dtype else (arrays.as_float64(x), arrays.as_float64(z))
 
 
-def centre_of(*blocks: Array) -> Array:
+def center_of(*blocks: Array) -> Array:
     """Return a finite point amid all rows, so that a row that is not finite spoils none but its own values."""
     xp = arrays.namespace(blocks[0])
     with np.errstate(over="ignore", invalid="ignore"):
-        centre = xp.mean(blocks[0], axis=0)
+        center = xp.mean(blocks[0], axis=0)
         for x in blocks[1:]:
-            centre = centre / 2 + xp.mean(x, axis=0) / 2
-    return xp.where(xp.isfinite(centre), centre, xp.zeros_like(centre))
+            center = center / 2 + xp.mean(x, axis=0) / 2
+    return xp.where(xp.isfinite(center), center, xp.zeros_like(center))
 
 
 def row_blocks(x: Array) -> list[slice]:

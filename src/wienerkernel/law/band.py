@@ -11,7 +11,7 @@ import numpy as np
 
 from .._typing import ComplexArray, FloatArray
 from ..noise import Residuals
-from .spread import POINTS, stencil
+from .ray_table import POINTS, stencil
 
 __all__ = ["BandTable", "band_table"]
 

@@ -1,4 +1,4 @@
-"""A block of standardised rows with everything prepared: bulk, tails and ends of the support in one."""
+"""A block of standardized rows with everything prepared: bulk, tails and ends of the support in one."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._typing import FloatArray, IntArray
-from .choose import parts
 from .closed import ClosedForm
+from .dispatch import parts
 from .quantile import solve, wilson_hilferty
 from .ray import Inversion, Values
 from .rows import Rows
@@ -28,7 +28,7 @@ POOR = 5e-13
 
 
 class Block:
-    """The law of standardised rows.
+    """The law of standardized rows.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class Block:
             better = tail.error < values.error[small]
             for out, value in zip(values, tail, strict=True):
                 out[i[better], k[better]] = value[better]
-        # an atom at the end belongs to the law, whatever a standardised x rounds to
+        # an atom at the end belongs to the law, whatever a standardized x rounds to
         below, above = x <= lower, x >= upper
         if self.rows.atomic.any():
             below = np.where(self.rows.atomic[row, None], x < lower - SAME * (1 + np.abs(lower)), below)

@@ -87,7 +87,7 @@ class SingleTerm(ClosedForm):
         v = self.weight[index, None]
         m = x / v
         if self.noise.atomic:
-            # an atom is reached, whatever a standardised x rounds to; where v < 0, P(vM <= x) = P(M >= m)
+            # an atom is reached, whatever a standardized x rounds to; where v < 0, P(vM <= x) = P(M >= m)
             pdf, m = np.full(m.shape, np.nan), m + np.sign(v) * SAME * (1 + np.abs(m))
         else:
             pdf = self.noise.pdf(m) / np.abs(v)

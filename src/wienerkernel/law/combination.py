@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from .._typing import FloatArray, RandomState
 from ..noise import Noise, as_noise
 from ..noise.base import as_generator
-from .choose import METHODS
+from .dispatch import METHODS
 from .rows import Rows, split
 from .terms import Terms
 
@@ -58,9 +58,9 @@ class Combination:
         self.terms = [(law, np.broadcast_to(w, (*self.shape, w.shape[-1])), n) for law, w, n in self.terms]
         self.loc = np.broadcast_to(loc_, self.shape)
         self.normal_std = np.broadcast_to(std, self.shape)
-        self._standardise()
+        self._standardize()
 
-    def _standardise(self) -> None:
+    def _standardize(self) -> None:
         """Write Y row by row as start + scale X, where X has unit variance and terms of few standard laws."""
         start, tau = self.loc.ravel(), self.normal_std.ravel()
         moved = np.zeros(len(start))  # what the rounding of the start is relative to

@@ -145,7 +145,7 @@ def _law(terms: list[tuple[float, Noise]], tau: float) -> Inversion:
 
 def _values(choice: _Choice, x: FloatArray) -> tuple[FloatArray, ...]:
     """Values at the points ``x`` of shape (k,)."""
-    if choice.law is None:  # an atom is reached, whatever a standardised x rounds to
+    if choice.law is None:  # an atom is reached, whatever a standardized x rounds to
         reached = x[:, None] + 4 * TOLERANCE * (1 + np.abs(x[:, None])) >= choice.shift
         error = np.full(x.shape, 16 * EPS)
         return np.full(x.shape, np.nan), reached @ choice.mass, ~reached @ choice.mass, error, error

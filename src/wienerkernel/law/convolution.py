@@ -14,7 +14,7 @@ import numpy as np
 from .._typing import FloatArray, IntArray
 from ..noise import Noise
 from .intervals import Intervals
-from .pieces import Pieces, Place, tabulate
+from .pieces import CdfValues, Pieces, tabulate
 from .ray import EPS, RESOLVED, Values
 
 __all__ = ["Convolution", "is_sharp", "scaled_pieces"]
@@ -37,7 +37,7 @@ TABLE_FROM = 200
 def noise_pieces(noise: Noise, sign: float) -> Pieces:
     """The law of M, or of -M where ``sign`` is -1, as a table."""
     lower, upper = noise.support()
-    cuts = np.asarray(noise.breaks(), dtype=float)
+    cuts = np.asarray(noise.singular_points(), dtype=float)
     low, middle, high = noise.ppf([0.25, 0.5, 0.75])
     # the bulk of the law is not seen well from afar
     if np.all((cuts < low - FAR * (high - low)) | (cuts > high + FAR * (high - low))):
@@ -73,7 +73,7 @@ def is_sharp(noise: Noise) -> bool:
     std = noise.std()
     beside = 1e-6 * std * np.array([-1.0, 1.0])
     with np.errstate(all="ignore"):
-        densities = [noise.pdf_near(float(point), beside) for point in noise.breaks()]
+        densities = [noise.pdf_near(float(point), beside) for point in noise.singular_points()]
     return any(np.ptp(density) * std > 1e-3 or density.max() * std > 1e2 for density in densities)
 
 
@@ -125,7 +125,7 @@ class _Sum:
 
     def __call__(
         self, row: IntArray, y: FloatArray, tails: bool = True
-    ) -> tuple[Place, FloatArray, FloatArray]:
+    ) -> tuple[CdfValues, FloatArray, FloatArray]:
         """Values at y, which belongs to a row, both of shape (n,); errors of the distribution and of the density."""
         place, error, pdf_error = self._integrate(row, y, STEP, tails)
         step = STEP
@@ -142,9 +142,9 @@ class _Sum:
 
     def _integrate(
         self, row: IntArray, y: FloatArray, step: float, tails: bool
-    ) -> tuple[Place, FloatArray, FloatArray]:
+    ) -> tuple[CdfValues, FloatArray, FloatArray]:
         parts, n = self._parts(row, y), len(y)
-        place, error, pdf_error = Place(np.zeros(n), np.zeros(n), np.zeros(n)), np.zeros(n), np.zeros(n)
+        place, error, pdf_error = CdfValues(np.zeros(n), np.zeros(n), np.zeros(n)), np.zeros(n), np.zeros(n)
         outermost = (self.b.lower & (parts.at_b == 0)) | (self.b.upper & (parts.at_b == self.b.pieces - 1))
         # light tails take a finer step
         for chosen, h in ((~outermost, step), (outermost, step / 2)):
@@ -187,7 +187,7 @@ class _Sum:
             mass = of_b.pdf * slope * weight
             yield some, [value * mass for value in (of_a if tails else of_a[:1])], sign
 
-    def _beyond(self, row: IntArray, y: FloatArray, place: Place) -> None:
+    def _beyond(self, row: IntArray, y: FloatArray, place: CdfValues) -> None:
         """Add what B alone decides, where y - x lies outside the support of A."""
         a, b = self.a, self.b
         if not a.upper:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from ..golden import golden_sections
+from ..backend.golden import golden_sections
 
 __all__ = ["shortest"]
 

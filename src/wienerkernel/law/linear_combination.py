@@ -336,7 +336,7 @@ class LinearCombination(Combination):
             return (value / scale, error / scale) if name == "pdf" else (value, error)
 
         value, error = self._by_rows([points], values)
-        # Outside the support all is exact, whatever a standardised y rounds to.
+        # Outside the support all is exact, whatever a standardized y rounds to.
         low, high = self.support()
         below, above = points < low, points > high
         if name != "pdf":

@@ -15,7 +15,7 @@ import numpy as np
 from .._typing import FloatArray, IntArray
 from .ray import EPS
 
-__all__ = ["Pieces", "Place", "tabulate"]
+__all__ = ["CdfValues", "Pieces", "tabulate"]
 
 NODES = 16
 NO_MASS = 1e-30
@@ -41,7 +41,7 @@ _TO_POWERS = np.array(
 Density = Callable[[IntArray, FloatArray, FloatArray], FloatArray]
 
 
-class Place(NamedTuple):
+class CdfValues(NamedTuple):
     """Density, distribution function and survival function at places."""
 
     pdf: FloatArray
@@ -139,7 +139,7 @@ class Pieces:
         )
         self._density = np.ascontiguousarray((powers / (0.5 * width * share)[:, None]).T)
         self._integral = np.ascontiguousarray((integral / share[:, None]).T)
-        self._centre, self._slope = start + 0.5 * width, 2 / width
+        self._center, self._slope = start + 0.5 * width, 2 / width
         first = number * 2 ** (LEVELS - level)
         length = 2 ** (LEVELS - level)
         base = (row * self.pieces + piece) * self.fine + first
@@ -154,7 +154,7 @@ class Pieces:
         left: FloatArray,
         right: FloatArray,
         tails: bool = True,
-    ) -> Place:
+    ) -> CdfValues:
         """Values at the distances ``left`` and ``right`` from the ends of a piece, all arguments broadcast.
 
         ``tails`` says whether the distribution functions are asked for, too.
@@ -175,14 +175,14 @@ class Pieces:
             fine = np.minimum((tau + self.depth) * 2**LEVELS, self.fine - 1).astype(np.intp)
             fine += (self.row[row] * self.pieces + piece) * self.fine
             cell = self._cell[fine]
-            y = (tau - self._centre[cell]) * self._slope[cell]
+            y = (tau - self._center[cell]) * self._slope[cell]
             density = np.where(inside, _horner(self._density, cell, y) / (np.pi * stretch), 0.0)
         if not tails:
-            return Place(density, density, density)
+            return CdfValues(density, density, density)
         part = np.clip(_horner(self._integral, cell, y), 0.0, self._mass[cell])
-        return Place(density, self._below[cell] + part, self._above[cell] + (self._mass[cell] - part))
+        return CdfValues(density, self._below[cell] + part, self._above[cell] + (self._mass[cell] - part))
 
-    def __call__(self, row: IntArray, x: FloatArray) -> Place:
+    def __call__(self, row: IntArray, x: FloatArray) -> CdfValues:
         """Values at x, which belongs to a row; both of shape (n,)."""
         cuts = self.cuts[row]
         piece = (x[:, None] >= cuts).sum(axis=1) - 1 + self.lower
@@ -190,7 +190,7 @@ class Pieces:
         piece = np.clip(piece, 0, self.pieces - 1)
         left, right = x - self.ends[row, piece], self.ends[row, piece + 1] - x
         place = self.at(row, piece, np.maximum(left, 0.0), np.maximum(right, 0.0))
-        return Place(
+        return CdfValues(
             np.where(below | above, 0.0, place.pdf),
             np.where(below, 0.0, np.where(above, 1.0, place.cdf)),
             np.where(below, 1.0, np.where(above, 0.0, place.sf)),

@@ -1,4 +1,4 @@
-"""Quantiles of standardised rows: Newton's method on the logarithm of the tail, inside a bracket."""
+"""Quantiles of standardized rows: Newton's method on the logarithm of the tail, inside a bracket."""
 
 from __future__ import annotations
 

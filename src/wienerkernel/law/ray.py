@@ -32,7 +32,7 @@ class Values(NamedTuple):
 
 
 class Inversion(Protocol):
-    """The law of standardised rows, prepared by one method.
+    """The law of standardized rows, prepared by one method.
 
     ``relative`` says whether the small tail has relative accuracy already.
     """

@@ -1,4 +1,4 @@
-"""Standardised rows: X = sum_j v_j M_j + N(0, tau^2) with unit variance, over terms of one law or of several."""
+"""Standardized rows: X = sum_j v_j M_j + N(0, tau^2) with unit variance, over terms of one law or of several."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def split(noise: Noise) -> tuple[Noise, float, float, float]:
     if isinstance(noise, SmoothedResiduals):
         return *split(noise.residuals)[:3], noise.bandwidth
     if isinstance(noise, Residuals):
-        centre = noise.mean()
-        return Residuals(noise.values - centre, noise.weights), centre, 1.0, 0.0
+        center = noise.mean()
+        return Residuals(noise.values - center, noise.weights), center, 1.0, 0.0
     if isinstance(noise, ScipyNoise):
         standard = noise.standard
         ends = [end for end in standard.support() if np.isfinite(end)]

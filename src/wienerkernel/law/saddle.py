@@ -33,7 +33,7 @@ GOOD = 1e-10
 
 
 class SaddleTails:
-    """Tails of standardised rows, where they have exponential moments.
+    """Tails of standardized rows, where they have exponential moments.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ import numpy as np
 from .._typing import ComplexArray, FloatArray, IntArray
 from ..noise import Noise, Residuals
 from .band import band_table
-from .spread import POINTS, STEPS, ray_table, spread
+from .ray_table import POINTS, STEPS, ray_table, spread
 
 __all__ = ["COARSE", "Terms"]
 

@@ -36,7 +36,7 @@ class Residuals(Noise):
     values : array-like of shape (n,)
         At least two different finite numbers.
     weights : array-like of shape (n,), optional
-        Non-negative; normalised to sum 1.
+        Non-negative; normalized to sum 1.
 
     Examples
     --------
@@ -75,17 +75,17 @@ class Residuals(Noise):
         return self.values[kept], self.weights[kept]
 
     def cumulants(self, order: int = 8) -> FloatArray:
-        centred = self.values - self._mean
-        return cumulants_from_moments(self._mean, [centred**r @ self.weights for r in range(2, order + 1)])
+        centered = self.values - self._mean
+        return cumulants_from_moments(self._mean, [centered**r @ self.weights for r in range(2, order + 1)])
 
     def logcf(self, t: ArrayLike) -> ComplexArray:
         t = np.asarray(t, dtype=complex)
-        centred = self.values - self._mean
+        centered = self.values - self._mean
         flat = np.empty(t.size, dtype=complex)
-        step = max(1, 2**20 // len(centred))
+        step = max(1, 2**20 // len(centered))
         for start in range(0, t.size, step):
             part = slice(start, start + step)
-            flat[part] = _log_mixture(self.weights, 1j * t.ravel()[part, None] * centred)
+            flat[part] = _log_mixture(self.weights, 1j * t.ravel()[part, None] * centered)
         return flat.reshape(t.shape) + 1j * self._mean * t
 
     def sector(self) -> float:
@@ -128,7 +128,7 @@ class Mixture(Noise):
     components : sequence
         Anything that is accepted as noise.
     weights : array-like
-        One non-negative number a component; normalised to sum 1.
+        One non-negative number a component; normalized to sum 1.
 
     Examples
     --------
@@ -213,8 +213,8 @@ class Mixture(Noise):
     def pdf_near(self, point: float, offset: FloatArray) -> FloatArray:
         return np.asarray(sum(p * c.pdf_near(point, offset) for p, c in self._pairs()))
 
-    def breaks(self) -> FloatArray:
-        return np.unique(np.concatenate([component.breaks() for component in self.components]))
+    def singular_points(self) -> FloatArray:
+        return np.unique(np.concatenate([component.singular_points() for component in self.components]))
 
     def rvs(self, size: int | tuple[int, ...] = 1, random_state: RandomState = None) -> FloatArray:
         generator = as_generator(random_state)

@@ -30,11 +30,6 @@ def parse_noise(text: str) -> Any:
     Returns
     -------
     frozen scipy.stats distribution
-
-    Examples
-    --------
-    >>> float(parse_noise("gamma(0.25, scale=2)").mean())
-    0.5
     """
     name = NAME.match(text)
     if name is None:

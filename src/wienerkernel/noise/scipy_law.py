@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._typing import ComplexArray, FloatArray, RandomState
-from . import characteristic
 from .base import Noise, cumulants_from_moments
+from .characteristic import dispatch as characteristic
 from .cumulants import standard_cumulants
 from .finite import Residuals
 from .identity import digest, law_key, of_scipy
@@ -42,15 +42,6 @@ class ScipyNoise(Noise):
         Name of the family in ``scipy.stats``; empty for any other law, whatever it calls itself.
     shapes : tuple of float
     loc, scale : float
-
-    Examples
-    --------
-    >>> from scipy import stats
-    >>> noise = ScipyNoise(stats.gamma(0.25, scale=2))
-    >>> noise.cumulants(4).tolist()
-    [0.5, 1.0, 4.0, 24.0]
-    >>> noise
-    gamma(0.25, scale=2.0)
     """
 
     def __init__(self, frozen: Any) -> None:
@@ -269,10 +260,10 @@ class ScipyNoise(Noise):
         draws = np.asarray(self.standard.frozen.rvs(size=size, random_state=random_state))
         return draws * self.scale + self.loc
 
-    def breaks(self) -> FloatArray:
+    def singular_points(self) -> FloatArray:
         if self.discrete:
-            return super().breaks()
-        standard = characteristic.standard_breaks(self.standard)
+            return super().singular_points()
+        standard = characteristic.standard_singular_points(self.standard)
         return self.loc + self.scale * standard
 
     def support(self) -> tuple[float, float]:
@@ -281,12 +272,7 @@ class ScipyNoise(Noise):
 
 
 def check_line(name: str) -> None:
-    """Refuse a family of ``scipy.stats`` that is not one on the line.
-
-    Examples
-    --------
-    >>> check_line("vonmises_line")
-    """
+    """Refuse a family of ``scipy.stats`` that is not one on the line."""
     if name == "vonmises":
         msg = (
             "noise=vonmises is a law on the circle, whose distribution function exceeds 1 beyond it; use vonmises_line, "
@@ -306,12 +292,6 @@ def from_scipy(frozen: Any) -> Noise:
     -------
     Noise
         Residuals for a table of values and probabilities, which may be any numbers.
-
-    Examples
-    --------
-    >>> from scipy import stats
-    >>> from_scipy(stats.rv_discrete(values=([0.5, 2.25], [0.25, 0.75]))()).support()
-    (0.5, 2.25)
     """
     noise, dist = ScipyNoise(frozen), frozen.dist
     if noise.discrete and of_scipy(dist) and hasattr(dist, "xk"):

@@ -49,7 +49,7 @@ class SmoothedResiduals(Noise):
         n = len(self.residuals.values)
         return f"<SmoothedResiduals: {n} values, mean {self.mean():.4g}, std {self.std():.4g}>"
 
-    def standardised(self, std: float) -> SmoothedResiduals:
+    def standardized(self, std: float) -> SmoothedResiduals:
         """The same shape with mean 0 and this standard deviation."""
         factor = std / self.std()
         scaled = SmoothedResiduals.__new__(SmoothedResiduals)

@@ -6,6 +6,6 @@ shape of the noise and pays where that is far from normal.
 """
 
 from .data import Data
-from .search import METHODS, Tuned, tune
+from .search import METHODS, TuningResult, tune
 
-__all__ = ["METHODS", "Data", "Tuned", "tune"]
+__all__ = ["METHODS", "Data", "TuningResult", "tune"]

@@ -82,16 +82,6 @@ class ShapeGrid:
         Noise for a value of the shape's representative.
     low, high : float
         Where laws exist.
-
-    Examples
-    --------
-    >>> from wienerkernel.noise.family import Family
-    >>> grid = ShapeGrid(lambda s: Family("t").law(1.0, [s]), np.log(2.1), np.log(200.0))
-    >>> blend, _ = grid(np.log(5.0))
-    >>> exact = StandardLaw(Family("t").law(1.0, [np.log(5.0)]))
-    >>> t = np.linspace(0.0, 5.0, 50) + 0j
-    >>> bool(np.max(np.abs(blend.logcf(t) - exact.logcf(t))) < 1e-6)
-    True
     """
 
     def __init__(self, law: Callable[[float], Noise], low: float, high: float) -> None:
@@ -126,12 +116,6 @@ def shape_grid(family: Family) -> ShapeGrid | None:
     -------
     ShapeGrid or None
         None unless there is one shape, a logarithm, and no singularity that moves with it.
-
-    Examples
-    --------
-    >>> from wienerkernel import Family
-    >>> shape_grid(Family("norm")) is None
-    True
     """
     return _grid_of_thread(family, get_ident())
 

@@ -11,13 +11,13 @@ from functools import cached_property
 
 import numpy as np
 
-from .. import arrays
 from .._typing import Array, FloatArray
+from ..backend import arrays
 from ..kernels import Kernel
 from ..noise import Noise
 from ..noise.family import NoiseModel
-from ..samples import Samples
 from ..smoother import Smoother
+from ..smoother.samples import Samples
 
 __all__ = ["Data", "Parameters"]
 
@@ -38,11 +38,6 @@ class Data:
     ridge : float, default=None
         The ridge rho^2; None is the noise variance.
     trend : {None, "constant", "linear"}, default=None
-
-    Examples
-    --------
-    >>> Data(np.zeros((2, 1)), np.ones((2, 1)), np.ones(2)).places.n_places
-    1
     """
 
     X: Array
@@ -67,11 +62,11 @@ class Data:
         return variance * (scale**2 if scale.ndim == 1 else scale @ scale.T)
 
     def smoother(
-        self, kernel: Kernel, noise: Noise, regulariser: FloatArray, out: FloatArray | None = None
+        self, kernel: Kernel, noise: Noise, regularizer: FloatArray, out: FloatArray | None = None
     ) -> Smoother:
-        """Smoother with these parts; ``regulariser`` has the shape of ``noise_scale``, ``out`` receives the factor."""
+        """Smoother with these parts; ``regularizer`` has the shape of ``noise_scale``, ``out`` receives the factor."""
         old = self.places
-        samples = Samples(old.points, old.index, old.share, regulariser, old.scale)
+        samples = Samples(old.points, old.index, old.share, regularizer, old.scale)
         targets = self.y - noise.mean() * self.mean_scale[:, None]
         return Smoother(kernel, samples, targets, self.trend, out=out)
 
@@ -96,13 +91,6 @@ class Parameters:
         Number of entries that belong to the kernel.
     shapes : slice
         Entries that are shapes of the noise.
-
-    Examples
-    --------
-    >>> from wienerkernel import RBF
-    >>> from wienerkernel.noise.family import Family
-    >>> Parameters(2.0 * RBF(1.0), Family("gamma")).names
-    ('kernel.k1.value', 'kernel.k2.length_scale', 'noise.std', 'noise.a')
     """
 
     kernel: Kernel

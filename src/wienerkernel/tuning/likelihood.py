@@ -10,10 +10,10 @@ from functools import cached_property
 
 import numpy as np
 
-from .. import arrays
 from .._typing import FloatArray
-from ..leave_one_out import weighted_residual
+from ..backend import arrays
 from ..smoother import Smoother
+from ..smoother.leave_one_out import weighted_residual
 from .data import Data, Parameters
 
 __all__ = ["Likelihood", "relative_scales"]
@@ -37,15 +37,6 @@ class Likelihood:
         Whether each output has a scale of its own. Scales that multiply to 1 are at their best values, which are
         known: output k has the quadratic form y_k'A y_k, and the scales make these equal. So the density of y needs no
         factors, and the gradient is that at fixed scales.
-
-    Examples
-    --------
-    >>> from wienerkernel import RBF
-    >>> from wienerkernel.noise.family import Family
-    >>> data = Data(np.array([[0.0], [1.0]]), np.array([[0.0], [1.0]]), np.ones(2))
-    >>> value, gradient = Likelihood(data, Parameters(RBF(1.0), Family("norm")))(np.zeros(2))
-    >>> round(value, 6), gradient.round(6).tolist()
-    (-2.758107, [0.045513, -0.770192])
     """
 
     data: Data
@@ -61,8 +52,8 @@ class Likelihood:
     def _unscaled(self, values: FloatArray) -> Smoother:
         """Smoother for these parameters, until the next one takes its memory."""
         noise = self.parameters.noise_at(values)
-        regulariser = self.data.covariance(noise.var())
-        return self.data.smoother(self.parameters.kernel_at(values), noise, regulariser, self._room)
+        regularizer = self.data.covariance(noise.var())
+        return self.data.smoother(self.parameters.kernel_at(values), noise, regularizer, self._room)
 
     def _smoother(self, values: FloatArray) -> Smoother:
         """The same, of outputs over their scales."""
@@ -91,11 +82,11 @@ class Likelihood:
         by_theta = kernel.pullback(smoother.places, sensitivity, symmetric=True)
         gradient[: parameters.n_kernel] = arrays.as_numpy(by_theta)
         if parameters.noise.free_std:
-            covariance = samples.regulariser
+            covariance = samples.regularizer
             diagonal = arrays.as_numpy(arrays.diagonal(sensitivity))
             if covariance.ndim == 1:
                 by_variance = float(diagonal @ covariance)
-                by_variance += 0.5 * float(np.sum(smoother.within**2 / samples.row_regulariser[:, None]))
+                by_variance += 0.5 * float(np.sum(smoother.within**2 / samples.row_regularizer[:, None]))
                 by_variance -= 0.5 * n_outputs * (n - samples.n_places)
             else:
                 by_variance = 2 * float(np.sum(np.tril(arrays.as_numpy(sensitivity), -1) * covariance))
@@ -123,11 +114,6 @@ def relative_scales(squares: FloatArray) -> FloatArray:
     -------
     ndarray of shape (n_y,)
         Their product is 1.
-
-    Examples
-    --------
-    >>> relative_scales(np.array([1.0, 16.0, 0.0])).round(9).tolist()
-    [0.5, 2.0, 1.0]
     """
     known = squares > NOTHING * squares.max()
     logs = 0.5 * np.log(np.where(known, squares, 1.0))

@@ -1,6 +1,6 @@
 """Log densities of linear combinations with a normal part, one point a row or a few, and all their derivatives.
 
-x = sum_j w_j Z_j + N(0, normal_var) with standardised noise Z has the density
+x = sum_j w_j Z_j + N(0, normal_var) with standardized noise Z has the density
     p(x) = Re int_0^inf e^{-itx} phi(t) dt / pi,   log phi(t) = -t^2 normal_var / 2 + sum_j n_j L(w_j t).
 A derivative of log p is the same integral with the derivative of the exponent inside, so that the nodes that give the
 value give the whole gradient. The contour is a ray that turns to where e^{-itx} decays (laws that are analytic in a
@@ -81,15 +81,6 @@ class LogDensity:
     ----------
     value : ndarray of shape (m,)
         Where a density is too small to be told from 0 it is bounded from below, with derivatives 0.
-
-    Examples
-    --------
-    >>> from wienerkernel import as_noise
-    >>> law = StandardLaw(as_noise("gamma(0.25, scale=2)"))
-    >>> rows = Rows(np.array([[1.0, -0.5]]), np.ones(2), np.array([0.1]), np.array([1.0]))
-    >>> density = LogDensity(law, rows, np.array([0.3]), np.array([0]))
-    >>> round(float(density.value[0]), 9)
-    -1.07477184
     """
 
     def __init__(self, law: StandardLaw, rows: Rows, x: FloatArray, row: IntArray) -> None:

@@ -12,13 +12,13 @@ from functools import cached_property
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from ..leave_one_out import weighted_residual
 from ..noise.family import Family, NoiseModel, ScaledShape
 from ..smoother import Smoother
+from ..smoother.leave_one_out import weighted_residual
+from ..smoother.loo_weights import LeaveOneOutLaws
 from .blend import Blend, ShapeGrid, shape_grid
 from .data import Data, Parameters
 from .log_density import LogDensity
-from .loo_laws import LeaveOneOutLaws
 from .rows import Rows
 from .standard_law import StandardLaw
 
@@ -28,7 +28,7 @@ SHAPE_STEP = 2e-4
 
 
 class _Laws:
-    """The standardised law at some shapes, and its derivatives by them, each made when it is asked for."""
+    """The standardized law at some shapes, and its derivatives by them, each made when it is asked for."""
 
     def __init__(self, noise: NoiseModel, grid: ShapeGrid | None, shapes: FloatArray) -> None:
         self._noise, self._shapes = noise, shapes
@@ -60,15 +60,6 @@ class LeaveOneOutScore:
     data : Data
         With independent noise.
     parameters : Parameters
-
-    Examples
-    --------
-    >>> from wienerkernel import RBF
-    >>> from wienerkernel.noise.family import Family
-    >>> data = Data(np.array([[0.0], [1.0]]), np.array([[0.0], [1.0]]), np.ones(2))
-    >>> value, gradient = LeaveOneOutScore(data, Parameters(RBF(1.0), Family("norm")))(np.zeros(2))
-    >>> round(value, 6), gradient.shape
-    (-2.735189, (2,))
     """
 
     data: Data
@@ -82,7 +73,7 @@ class LeaveOneOutScore:
         return shape_grid(model) if isinstance(model, Family) else None
 
     def _laws(self, shapes: FloatArray) -> _Laws:
-        """The standardised law and its derivatives by the shapes, kept while the shapes stay the same."""
+        """The standardized law and its derivatives by the shapes, kept while the shapes stay the same."""
         key = shapes.tobytes()
         if key not in self._known:
             self._known.clear()
@@ -92,17 +83,17 @@ class LeaveOneOutScore:
     def smoother(self, values: FloatArray) -> Smoother:
         """The smoother for these parameters, with the given ridge if there is one."""
         data, noise = self.data.in_numpy, self.parameters.noise_at(values)
-        regulariser = data.covariance(noise.var())
+        regularizer = data.covariance(noise.var())
         if data.ridge is not None:
-            regulariser = np.full_like(regulariser, data.ridge)
-        return data.smoother(self.parameters.kernel_at(values), noise, regulariser)
+            regularizer = np.full_like(regularizer, data.ridge)
+        return data.smoother(self.parameters.kernel_at(values), noise, regularizer)
 
     @cached_property
     def _folds(self) -> list[tuple[IntArray, StandardLaw]]:
-        """Samples, and the standardised law that was made without them."""
+        """Samples, and the standardized law that was made without them."""
         model = self.parameters.noise
         folds = model.folds if isinstance(model, ScaledShape) else ()
-        return [(index, StandardLaw(shape.standardised(1.0))) for index, shape in folds]
+        return [(index, StandardLaw(shape.standardized(1.0))) for index, shape in folds]
 
     def _densities(
         self, values: FloatArray

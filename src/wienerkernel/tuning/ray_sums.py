@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from .._typing import ComplexArray, FloatArray, IntArray
-from ..linalg import matmul
+from ..backend.linalg import matmul
 from .standard_law import NEGLIGIBLE, ORDERS, POINTS, STEP, StandardLaw, slope_of, stencil
 
 __all__ = ["DirectSum", "RaySum", "WeightSum"]

@@ -8,12 +8,12 @@ from __future__ import annotations
 import numpy as np
 
 from .._typing import FloatArray
-from ..leave_one_out import leave_one_out
 from ..noise.family import ScaledShape
 from ..noise.smoothed import SmoothedResiduals
 from ..smoother import Smoother
+from ..smoother.leave_one_out import leave_one_out
+from ..smoother.loo_weights import LeaveOneOutLaws
 from .data import Data, Parameters
-from .loo_laws import LeaveOneOutLaws
 from .loo_score import LeaveOneOutScore
 
 __all__ = ["outside_support", "residual_shape"]
@@ -41,8 +41,8 @@ def residual_shape(data: Data, parameters: Parameters, values: FloatArray) -> Sc
     """
     residuals = _replicate_residuals(data)
     if residuals is None:
-        residuals = _standardised_residuals(LeaveOneOutScore(data, parameters).smoother(values))
-    # at random: neighbours, replicates and outputs are spread over the folds
+        residuals = _standardized_residuals(LeaveOneOutScore(data, parameters).smoother(values))
+    # at random: neighbors, replicates and outputs are spread over the folds
     fold = np.random.default_rng(0).permutation(residuals.size) % FOLDS
     known, folds = np.isfinite(residuals), []
     for k in range(min(FOLDS, residuals.size)):
@@ -67,12 +67,12 @@ def _replicate_residuals(data: Data) -> FloatArray | None:
     return np.where(chosen[:, None], within * correction[:, None], np.nan).ravel()
 
 
-def _standardised_residuals(smoother: Smoother) -> FloatArray:
-    """Leave-one-out residuals over their standard deviations, flat; the regulariser is the noise covariance."""
+def _standardized_residuals(smoother: Smoother) -> FloatArray:
+    """Leave-one-out residuals over their standard deviations, flat; the regularizer is the noise covariance."""
     residual, model, gain = leave_one_out(smoother)
     samples = smoother.samples
     own = (
-        samples.row_regulariser if samples.row_regulariser.ndim == 1 else np.diagonal(samples.row_regulariser)
+        samples.row_regularizer if samples.row_regularizer.ndim == 1 else np.diagonal(samples.row_regularizer)
     )
     noise = own / (samples.scale**2 if samples.scale.ndim == 1 else np.sum(samples.scale**2, axis=1))
     return np.asarray((residual / np.sqrt(model + noise * gain + own)[:, None]).ravel())

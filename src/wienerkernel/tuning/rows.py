@@ -1,4 +1,4 @@
-"""Rows of weights on standardised noise with a normal part, and their saddle points."""
+"""Rows of weights on standardized noise with a normal part, and their saddle points."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Rows", "saddle_point"]
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of weights on standardised noise, with a normal part.
+    """Rows of weights on standardized noise, with a normal part.
 
     Parameters
     ----------

@@ -22,11 +22,11 @@ from ..noise.family import Family, NoiseModel, noise_model
 from .data import Data, Parameters
 from .likelihood import Likelihood, relative_scales
 from .loo_score import LeaveOneOutScore
-from .optimiser import FAILURES, Optimiser
+from .optimizer import FAILURES, Optimizer
 from .residuals import outside_support, residual_shape
 from .search_box import SearchBox, default_kernel, has_free_scale, search_box, variance_at_odds
 
-__all__ = ["METHODS", "Tuned", "tune"]
+__all__ = ["METHODS", "TuningResult", "tune"]
 
 METHODS = ("likelihood", "loo")
 SHAPE_STARTS = 5
@@ -35,7 +35,7 @@ RESIDUAL_ROUNDS = 2
 
 
 @dataclass(frozen=True)
-class Tuned:
+class TuningResult:
     """What was learned.
 
     Attributes
@@ -81,7 +81,7 @@ def tune(
     method: str = "likelihood",
     n_restarts: int = 0,
     random_state: RandomState = None,
-) -> Tuned:
+) -> TuningResult:
     """Find the free parameters of kernel and noise.
 
     Parameters whose bounds come from the data have weak log-normal priors there, so that those which the data hardly
@@ -103,22 +103,13 @@ def tune(
 
     Returns
     -------
-    Tuned
+    TuningResult
 
     Warns
     -----
     sklearn.exceptions.ConvergenceWarning
         By name: parameters that ended at a bound or that the data do not determine, a search that did not converge, and
         a leave-one-out score that grows up to a bound, in which case all values are those of the likelihood.
-
-    Examples
-    --------
-    >>> from wienerkernel import RBF
-    >>> X = np.linspace(0, 6, 60)[:, None]
-    >>> y = np.sin(X) + np.random.default_rng(0).normal(scale=0.1, size=(60, 1))
-    >>> tuned = tune(Data(X, y, np.ones(60)), 1.0 * RBF(1.0))
-    >>> round(tuned.parameters["noise.std"], 1)
-    0.1
     """
     if method not in METHODS:
         msg = f"tuning must be one of {', '.join(map(repr, METHODS))}, or None for values as given, got {method!r}"
@@ -133,14 +124,14 @@ def tune(
     search.warn(parameters, values)
     fitted = parameters.noise_at(values)
     shown = np.where(_is_log(parameters), np.exp(np.where(_is_log(parameters), values, 0.0)), values)
-    return Tuned(
+    return TuningResult(
         kernel=parameters.kernel_at(values),
         noise=fitted,
         ridge=fitted.var() if data.ridge is None else data.ridge,
         method=method,
         value=value,
         parameters=dict(zip(parameters.names, shown.tolist(), strict=True)),
-        n_evaluations=search.optimiser.evaluations,
+        n_evaluations=search.optimizer.evaluations,
         output_scale=search.output_scale,
     )
 
@@ -164,7 +155,7 @@ class _Search:
             )
         self._sized = self.data
         self.kernel = default_kernel(self.data) if kernel is None else kernel
-        self.optimiser = Optimiser(data.y.size, n_restarts, generator)
+        self.optimizer = Optimizer(data.y.size, n_restarts, generator)
         self.notes: list[str] = []
 
     def _divide(self, scale: FloatArray) -> None:
@@ -226,8 +217,8 @@ class _Search:
         free[parameters.shapes] = False
         objective = Likelihood(self.data, parameters, self.own_scales)
         if start is None:
-            start = self.optimiser.best_of(objective.value, list(_starts(box, parameters)), box)
-        values, value = self.optimiser.maximise(objective, [start], box, free)
+            start = self.optimizer.best_of(objective.value, list(_starts(box, parameters)), box)
+        values, value = self.optimizer.maximize(objective, [start], box, free)
         if self.own_scales:
             self._divide(objective.output_scale(values))
         return values, value
@@ -238,8 +229,8 @@ class _Search:
         free = np.zeros(len(values), dtype=bool)
         free[parameters.shapes] = True
         sides = _shape_starts(box, parameters, values)
-        best = [self.optimiser.best_of(objective.value, side, box) for side in sides]
-        return self.optimiser.maximise(objective, best, box, free)[0]
+        best = [self.optimizer.best_of(objective.value, side, box) for side in sides]
+        return self.optimizer.maximize(objective, best, box, free)[0]
 
     def _loo(self, parameters: Parameters, values: FloatArray) -> tuple[FloatArray, float]:
         """From the likelihood's maximum, and from the best of the points that the likelihood started with."""
@@ -247,7 +238,7 @@ class _Search:
         others = list(_starts(box, parameters))
         for other in others:
             other[parameters.shapes] = values[parameters.shapes]
-        best = self.optimiser.best_of(score.value, others, box)
+        best = self.optimizer.best_of(score.value, others, box)
         return self._climb(score, box, [values, best], values)
 
     def _climb(
@@ -257,11 +248,11 @@ class _Search:
         starts: list[FloatArray],
         likelihood: FloatArray,
     ) -> tuple[FloatArray, float]:
-        """Maximise the score over all parameters; a maximum at a bound from the data yields to the likelihood's values.
+        """Maximize the score over all parameters; a maximum at a bound from the data yields to the likelihood's values.
 
         There the score does not determine the parameter, prior or not, while the likelihood does.
         """
-        values, value = self.optimiser.maximise(score, starts, box, np.ones(len(box.start), dtype=bool))
+        values, value = self.optimizer.maximize(score, starts, box, np.ones(len(box.start), dtype=bool))
         ended, known = (np.any(box.at_bound(point), axis=0) for point in (values, likelihood))
         runaway = ended & ~known & np.isfinite(box.spread)
         if runaway.any():
@@ -280,8 +271,8 @@ class _Search:
         names = np.array(parameters.names)
         notes = list(self.notes)
         flat = (
-            self.optimiser.steepest[: len(values)] < 1e-7 * n
-            if len(self.optimiser.steepest)
+            self.optimizer.steepest[: len(values)] < 1e-7 * n
+            if len(self.optimizer.steepest)
             else np.zeros(len(values), dtype=bool)
         )
         flat = flat & (box.low < box.high)
@@ -294,8 +285,8 @@ class _Search:
                 notes.append(f"{names[k]} ended at its {side} bound {shown:.3g}")
         if len(values) > n:
             notes.append(f"{n} samples do not determine {len(values)} parameters ({', '.join(names)})")
-        if self.optimiser.message:
-            notes.append(f"the search for {', '.join(names)} did not converge: {self.optimiser.message}")
+        if self.optimizer.message:
+            notes.append(f"the search for {', '.join(names)} did not converge: {self.optimizer.message}")
         if message := variance_at_odds(self.data, self.kernel):
             notes.append(message)
         outside = outside_support(self.data, parameters, values)

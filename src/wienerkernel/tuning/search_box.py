@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import arrays
 from .._typing import FloatArray
+from ..backend import arrays
 from ..kernels import (
     RBF,
     Constant,
@@ -58,7 +58,7 @@ class SearchBox:
     Attributes
     ----------
     start, low, high : ndarray of shape (p,)
-    centre, spread : ndarray of shape (p,)
+    center, spread : ndarray of shape (p,)
         Mean and standard deviation of the normal prior; the latter is infinite where there is none.
     lengths : ndarray of bool of shape (p,)
         Which parameters are length scales.
@@ -67,13 +67,13 @@ class SearchBox:
     start: FloatArray
     low: FloatArray
     high: FloatArray
-    centre: FloatArray
+    center: FloatArray
     spread: FloatArray
     lengths: NDArray[np.bool_]
 
     def log_prior(self, values: FloatArray) -> tuple[float, FloatArray]:
         """Logarithm of the prior, up to a constant, and its gradient of shape (p,)."""
-        z = (values - self.centre) / self.spread
+        z = (values - self.center) / self.spread
         return -0.5 * float(z @ z), -z / self.spread
 
     def at_bound(self, values: FloatArray) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -127,12 +127,6 @@ def default_kernel(data: Data) -> Kernel:
     Returns
     -------
     Kernel
-
-    Examples
-    --------
-    >>> X, y = np.array([[0.0], [2.0]]), np.array([[1.0], [-1.0]])
-    >>> default_kernel(Data(X, y, np.ones(2)))
-    Constant() * RBF()
     """
     extent = _Extent.of(data)
     alike = extent.width.max() <= ALIKE * extent.width.min()
@@ -151,14 +145,6 @@ def search_box(data: Data, parameters: Parameters) -> SearchBox:
     Returns
     -------
     SearchBox
-
-    Examples
-    --------
-    >>> from wienerkernel.noise.family import Family
-    >>> X, y = np.array([[0.0], [1.0], [4.0]]), np.array([[1.0], [-1.0], [0.0]])
-    >>> box = search_box(Data(X, y, np.ones(3)), Parameters(RBF(1.0), Family("norm")))
-    >>> [round(float(np.exp(end[0])), 6) for end in (box.low, box.high)]
-    [0.5, 400.0]
     """
     extent, kernel, noise = _Extent.of(data), parameters.kernel, parameters.noise
     entries = [_entry(leaf, name, extent, size) for leaf, name, size in _leaves(kernel, extent.square)]
@@ -173,7 +159,7 @@ def search_box(data: Data, parameters: Parameters) -> SearchBox:
         spread = np.inf if noise.std_bounds else NOISE_SPREAD
         entries.append(_Entry(np.sqrt(0.1) * std, low, high, NOISE_SHARE * std, spread))
     columns = np.array([entry[:5] for entry in entries]).reshape(-1, 5).T
-    start, low, high, centre = np.log(columns[:4])
+    start, low, high, center = np.log(columns[:4])
     # Shapes of the noise are represented as their family says, and have no prior.
     ends = noise.shape_bounds.T
     low, high = np.concatenate([[low, high], ends], axis=1)
@@ -182,7 +168,7 @@ def search_box(data: Data, parameters: Parameters) -> SearchBox:
         start=np.clip(np.concatenate([start, middle]), low, high),
         low=low,
         high=high,
-        centre=np.concatenate([centre, middle]),
+        center=np.concatenate([center, middle]),
         # The prior counts once for each output, so that it is as weak as for a single one.
         spread=np.concatenate([columns[4], flat]) / np.sqrt(data.y.shape[1]),
         lengths=np.array([entry.length for entry in entries] + [False] * len(flat), dtype=bool),
@@ -202,11 +188,6 @@ def variance_at_odds(data: Data, kernel: Kernel) -> str:
     str
         Empty where the variance of the kernel is that of y (its mean square without a trend) within a factor of 10,
         or where a hyperparameter sets it, fixed or not.
-
-    Examples
-    --------
-    >>> variance_at_odds(Data(np.zeros((2, 1)), np.array([[30.0], [40.0]]), np.ones(2)), RBF(1.0))
-    'the kernel has the fixed variance 1, but y has the mean square 1.25e+03: multiply the kernel by a constant, 1.0 * RBF()'
     """
     points = data.places.points
     variance, shifted = (
@@ -245,11 +226,6 @@ def has_free_scale(kernel: Kernel) -> bool:
     Returns
     -------
     bool
-
-    Examples
-    --------
-    >>> has_free_scale(2.0 * RBF(1.0)), has_free_scale(2.0 * RBF(1.0) + RBF(2.0))
-    (True, False)
     """
     if isinstance(kernel, Sum):
         return has_free_scale(kernel.k1) and has_free_scale(kernel.k2)
@@ -292,7 +268,7 @@ class _Entry(NamedTuple):
     start: float
     low: float
     high: float
-    centre: float
+    center: float
     spread: float
     length: bool = False
 

@@ -37,13 +37,6 @@ class StandardLaw:
     Parameters
     ----------
     noise : Noise
-
-    Examples
-    --------
-    >>> from wienerkernel import as_noise
-    >>> law = StandardLaw(as_noise("expon(scale=3)"))
-    >>> law.edge, law.gaussian
-    (-1.0, False)
     """
 
     def __init__(self, noise: Noise) -> None:

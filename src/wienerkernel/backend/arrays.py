@@ -1,0 +1,213 @@
+"""Arrays of other libraries: torch, CuPy, JAX and whatever follows the array API standard.
+
+What the standard lacks, or what is done in place where a library can, is dispatched here and, for linear algebra, in
+``array_api_linalg.py``, and nowhere else. A NumPy array never needs the optional package ``array-api-compat``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._typing import Array, FloatArray
+
+__all__ = [
+    "add_covariance",
+    "as_float64",
+    "as_numpy",
+    "block",
+    "blocked_above",
+    "chunk",
+    "contiguous",
+    "copy",
+    "diagonal",
+    "eye",
+    "filled",
+    "in_precision",
+    "is_array_api",
+    "is_numpy",
+    "library",
+    "like",
+    "namespace",
+    "positive_part",
+    "row_dots",
+    "set_diagonal",
+    "slices",
+    "take",
+    "trace",
+]
+
+TORCH_BLOCK = 4096
+"""Rows of a block: large enough to keep a GPU busy, 128 MiB of doubles as a square."""
+
+TORCH_CHUNK = 2**27
+"""Kernel values of a chunk of queries, 1 GiB of doubles; every chunk reads the whole factor."""
+
+
+def is_numpy(x: Array) -> bool:
+    """Whether x is a NumPy array."""
+    return isinstance(x, np.ndarray)
+
+
+def is_array_api(x: Array) -> bool:
+    """Whether x is an array of another library that follows the array API standard."""
+    # torch and CuPy follow the standard by way of array-api-compat
+    return not is_numpy(x) and (library(x) in ("torch", "cupy") or hasattr(x, "__array_namespace__"))
+
+
+def as_float64(x: Array) -> Array:
+    """An array of any library in double precision, without torch's record of how it came about."""
+    return in_precision(x, "float64")
+
+
+def in_precision(x: Array, dtype: str) -> Array:
+    """An array of any library in the precision "float64" or "float32", without torch's record of how it came about."""
+    if is_numpy(x):
+        return x.astype(dtype, copy=False)
+    xp = namespace(x)
+    return xp.astype(x.detach() if library(x) == "torch" else x, getattr(xp, dtype), copy=False)
+
+
+def library(x: Array) -> str:
+    """Name of the package that an array belongs to."""
+    name = type(x).__module__.split(".")[0]
+    return "jax" if name == "jaxlib" else name
+
+
+def namespace(x: Array) -> Any:
+    """Functions of the array API standard for the library of x."""
+    if is_numpy(x):
+        return np
+    import array_api_compat
+
+    return array_api_compat.array_namespace(x)
+
+
+def like(values: Any, x: Array) -> Array:
+    """Values, in NumPy or in the library of x, as an array of the library, device and dtype of x."""
+    if is_numpy(x):
+        return np.asarray(values, dtype=x.dtype)
+    xp = namespace(x)
+    if library(values) == library(x):
+        return xp.astype(values, x.dtype, copy=False)
+    return xp.asarray(np.asarray(values), dtype=x.dtype, device=_device(x))
+
+
+def filled(shape: tuple[int, ...], value: float, x: Array) -> Array:
+    """An array of one value, of the library, device and dtype of x."""
+    if is_numpy(x):
+        # Zeros take no memory before they are written.
+        return np.full(shape, value, dtype=x.dtype) if value else np.zeros(shape, dtype=x.dtype)
+    return namespace(x).full(shape, value, dtype=x.dtype, device=_device(x))
+
+
+def _device(x: Array) -> Any:
+    import array_api_compat
+
+    return array_api_compat.device(x)
+
+
+def eye(matrix: Array) -> Array:
+    """The identity of the size, library, device and dtype of a square matrix."""
+    if is_numpy(matrix):
+        return np.eye(len(matrix), dtype=matrix.dtype)
+    return namespace(matrix).eye(matrix.shape[0], dtype=matrix.dtype, device=_device(matrix))
+
+
+def as_numpy(x: Array) -> FloatArray:
+    """An array of any library as a NumPy array, copied from its device if need be."""
+    if is_numpy(x):
+        return np.asarray(x)
+    if library(x) == "torch":
+        return np.asarray(x.detach().cpu().numpy())
+    return np.asarray(x.get() if library(x) == "cupy" else x)
+
+
+def contiguous(x: Array) -> Array:
+    """x in C order."""
+    if is_numpy(x):
+        return np.ascontiguousarray(x)
+    return x.contiguous() if library(x) == "torch" else x
+
+
+def take(x: Array, rows: Array) -> Array:
+    """Rows of x by their numbers, as a new array."""
+    if is_numpy(x):
+        return x[rows]
+    xp = namespace(x)
+    return xp.take(x, xp.asarray(np.asarray(rows), device=_device(x)), axis=0)
+
+
+def trace(matrix: Array) -> Array:
+    """Sum of the diagonal."""
+    return np.trace(matrix) if is_numpy(matrix) else namespace(matrix).linalg.trace(matrix)
+
+
+def row_dots(a: Array, b: Array) -> Array:
+    """a_i . b_i for each row, (m,)."""
+    return np.einsum("ij,ij->i", a, b) if is_numpy(a) else namespace(a).sum(a * b, axis=-1)
+
+
+def diagonal(matrix: Array) -> Array:
+    """Diagonal of a matrix, (n,)."""
+    return np.diagonal(matrix) if is_numpy(matrix) else namespace(matrix).linalg.diagonal(matrix)
+
+
+def set_diagonal(matrix: Array, values: Array) -> Array:
+    """matrix with another diagonal, in place where the library can."""
+    if is_numpy(matrix):
+        matrix.flat[:: matrix.shape[0] + 1] = values
+        return matrix
+    if library(matrix) == "torch":
+        matrix.diagonal().copy_(values)
+        return matrix
+    return namespace(matrix).where(eye(matrix) == 1, values, matrix)
+
+
+def positive_part(x: Array) -> Array:
+    """max(x, 0): what rounding made negative is 0."""
+    return np.maximum(x, 0.0) if is_numpy(x) else namespace(x).clip(x, min=0.0)
+
+
+def copy(x: Array) -> Array:
+    """A copy, where the library's arrays can change."""
+    return x.clone() if library(x) == "torch" else (x.copy() if is_numpy(x) else x + 0)
+
+
+def add_covariance(matrix: Array, covariance: Array) -> Array:
+    """matrix + covariance, given whole or by its diagonal; in place where the library can."""
+    if covariance.ndim == 2:
+        matrix += covariance
+        return matrix
+    if is_numpy(matrix):
+        matrix.flat[:: len(matrix) + 1] += covariance
+        return matrix
+    if library(matrix) == "torch":
+        matrix.diagonal().add_(covariance)
+        return matrix
+    return set_diagonal(matrix, diagonal(matrix) + covariance)
+
+
+def blocked_above(matrix: Array, numpy_limit: int) -> float:
+    """Largest matrix that is factorized in one call; torch's own routine would copy a large one."""
+    if is_numpy(matrix):
+        return numpy_limit
+    return TORCH_BLOCK if library(matrix) == "torch" else np.inf
+
+
+def block(x: Array, numpy_block: int) -> int:
+    """Rows of a block of a large matrix: all, where the library's arrays do not change."""
+    if is_numpy(x):
+        return numpy_block
+    return TORCH_BLOCK if library(x) in ("torch", "cupy") else max(1, x.shape[0])
+
+
+def slices(n: int, step: int) -> list[slice]:
+    """n rows in blocks of ``step`` and a rest; the standard knows no slice that ends behind the last row."""
+    return [slice(start, min(start + step, n)) for start in range(0, n, step)]
+
+
+def chunk(x: Array, numpy_chunk: int) -> int:
+    """Kernel values that may be alive for a chunk of queries."""
+    return numpy_chunk if is_numpy(x) else TORCH_CHUNK

@@ -1,0 +1,271 @@
+"""The few operations of linear algebra that everything rests on: one place factorizes, in place, on one triangle.
+
+Matrices are C-ordered and only their lower triangle is read; right-hand sides are rows, so that ``(m, n)`` arrays of
+query points are solved in place. NumPy arrays go to SciPy's BLAS and LAPACK (NumPy's ``@`` would start a second pool
+of threads that competes with the first); the arrays of other libraries stay on their device, see ``arrays.py``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eigh as scipy_eigh
+from scipy.linalg import get_blas_funcs, get_lapack_funcs
+
+from .._typing import Array
+from . import array_api_linalg, arrays
+
+__all__ = [
+    "NotPositiveDefiniteError",
+    "add_outer",
+    "cholesky",
+    "eigh",
+    "inverse_from_cholesky",
+    "matmul",
+    "solve_lower",
+    "solve_lower_transposed",
+]
+
+BLOCK = 2048
+BLOCKED_ABOVE = 12_000  # threaded potrf and syrk of OpenBLAS end the process from about 15,600 rows
+
+
+class NotPositiveDefiniteError(np.linalg.LinAlgError):
+    """The matrix K + R is not positive definite in floating point.
+
+    Examples
+    --------
+    >>> from wienerkernel import RBF, WienerKernelRegressor
+    >>> WienerKernelRegressor(RBF(1.0), ridge=1e-30, tuning=None).fit([[0.0], [1e-9]], [0.0, 1.0])
+    Traceback (most recent call last):
+    wienerkernel.backend.linalg.NotPositiveDefiniteError: ...
+    """
+
+
+def cholesky(matrix: Array) -> Array:
+    """Overwrite the lower triangle of a symmetric matrix by its Cholesky factor.
+
+    Parameters
+    ----------
+    matrix : array of shape (n, n)
+        C-ordered; only the lower triangle is read, and it is overwritten (not in a library whose arrays do not change).
+
+    Returns
+    -------
+    array of shape (n, n)
+        The same array; its strict upper triangle is arbitrary.
+
+    Raises
+    ------
+    NotPositiveDefiniteError
+        With the remedies, if a pivot is not positive.
+    """
+    if not np.isfinite(float(arrays.trace(matrix))):
+        msg = "the kernel matrix has NaN or infinite entries on its diagonal; check the kernel's hyperparameters"
+        raise NotPositiveDefiniteError(msg)
+    n = matrix.shape[0]
+    if n <= arrays.blocked_above(matrix, BLOCKED_ABOVE):
+        return _factor(matrix, 0)
+    step = arrays.block(matrix, BLOCK)
+    for a in arrays.slices(n, step):
+        corner = _factor(arrays.contiguous(matrix[a, a]), a.start)
+        matrix[a, a] = corner
+        panel = solve_lower(corner, arrays.contiguous(matrix[a.stop :, a]))
+        matrix[a.stop :, a] = panel
+        # In strips that are narrower than the blocks: of what is on the diagonal, half is computed in vain.
+        for b in arrays.slices(n - a.stop, max(1, step // 4)):
+            rest = matrix[a.stop :, a.stop :]
+            _subtract_product(rest[b.start :, b], panel[b.start :], panel[b])
+    return matrix
+
+
+def _factor(matrix: Array, offset: int) -> Array:
+    if arrays.is_numpy(matrix):
+        potrf: Any = get_lapack_funcs("potrf", (matrix,))
+        # The transpose of a C-ordered array is Fortran-ordered without a copy: its upper triangle is our lower one.
+        factor, info = potrf(matrix.T, lower=0, overwrite_a=1, clean=0)
+        factor = factor.T
+        row: int | None = int(info) - 1
+    else:
+        factor, row = array_api_linalg.cholesky(matrix)
+    if row != -1:
+        where = "" if row is None else f" at row {offset + row}"
+        raise NotPositiveDefiniteError(
+            f"K + R is not positive definite{where}: raise the ridge (or the noise variance), "
+            "shorten the kernel's length scale, or check that the kernel is positive semi-definite "
+            "and that rows of X which almost coincide are meant to differ"
+        )
+    return factor
+
+
+def _subtract_product(target: Array, a: Array, b: Array) -> None:
+    if arrays.is_numpy(target):
+        target -= matmul(a, b, transpose_b=True)
+    else:
+        array_api_linalg.subtract_product(target, a, b)
+
+
+def _trsm(factor: Array, rows: Array, transposed: int) -> Array:
+    if 0 in rows.shape:
+        return rows
+    if not arrays.is_numpy(factor):
+        return array_api_linalg.solve_triangular(factor, rows, transposed=not transposed)
+    if not factor.flags.c_contiguous:
+        # Part of a larger array, because it has room to grow; trtrs takes its leading dimension.
+        n, width = len(factor), factor.strides[0] // factor.itemsize
+        factor = np.lib.stride_tricks.as_strided(factor, (n, width), factor.strides, writeable=False)
+    trtrs: Any = get_lapack_funcs("trtrs", (factor, rows))
+    solution, _ = trtrs(factor.T, rows.T, lower=0, trans=transposed, overwrite_b=1)
+    return np.asarray(solution.T)
+
+
+def solve_lower(factor: Array, rows: Array) -> Array:
+    """Replace each row b by v with L v = b.
+
+    Parameters
+    ----------
+    factor : array of shape (n, n)
+        From :func:`cholesky`.
+    rows : array of shape (m, n)
+        C-ordered; overwritten where the library can.
+
+    Returns
+    -------
+    array of shape (m, n)
+    """
+    return _trsm(factor, rows, 1)
+
+
+def solve_lower_transposed(factor: Array, rows: Array) -> Array:
+    """Replace each row v by b with L' b = v.
+
+    Parameters
+    ----------
+    factor : array of shape (n, n)
+        From :func:`cholesky`.
+    rows : array of shape (m, n)
+        C-ordered; overwritten where the library can.
+
+    Returns
+    -------
+    array of shape (m, n)
+    """
+    return _trsm(factor, rows, 0)
+
+
+def inverse_from_cholesky(factor: Array, *, overwrite: bool = False) -> Array:
+    """Lower triangle of the inverse (L L')^-1 from the Cholesky factor.
+
+    Parameters
+    ----------
+    factor : array of shape (n, n)
+    overwrite : bool, default=False
+        Whether the factor may be lost, which saves a copy where the library's arrays can change.
+
+    Returns
+    -------
+    array of shape (n, n)
+        C-ordered; its strict upper triangle is arbitrary.
+    """
+    if arrays.is_numpy(factor) and len(factor) <= BLOCKED_ABOVE:
+        potri: Any = get_lapack_funcs("potri", (factor,))
+        c = factor if overwrite and factor.flags.c_contiguous else np.array(factor, order="C")
+        inverse, _ = potri(c.T, lower=0, overwrite_c=1)
+        return np.asarray(inverse.T)
+    if arrays.is_numpy(factor) or arrays.library(factor) == "torch":
+        return _inverse_in_blocks(factor if overwrite else arrays.copy(factor))
+    return array_api_linalg.inverse_from_cholesky(factor)
+
+
+def _inverse_in_blocks(inverse: Array) -> Array:
+    """The inverse by products of matrices, in place of the factor."""
+    # Smaller than elsewhere: of the blocks on the diagonal, half is computed in vain.
+    blocks = arrays.slices(inverse.shape[0], max(1, arrays.block(inverse, 2 * BLOCK) // 2))
+    # First M = L^-1, downwards by rows of blocks: M_ab = -M_aa sum_{b <= c < a} L_ac M_cb.
+    for i, a in enumerate(blocks):
+        corner = arrays.contiguous(inverse[a, a])
+        corner = solve_lower_transposed(corner, arrays.eye(corner))
+        inverse[a, a] = corner
+        for b in blocks[:i]:
+            between = slice(b.start, a.start)
+            inverse[a, b] = matmul(inverse[a, between], inverse[between, b])
+        inverse[a, : a.start] = matmul(-corner, inverse[a, : a.start])
+    # Then M'M: its rows a need the rows of M from a on, so that those above may be overwritten.
+    for a in blocks:
+        inverse[a, : a.stop] = matmul(inverse[a.start :, a].T, inverse[a.start :, : a.stop])
+    return inverse
+
+
+def eigh(matrix: Array) -> tuple[Array, Array]:
+    """Eigenvalues and eigenvectors of a symmetric matrix.
+
+    Parameters
+    ----------
+    matrix : array of shape (n, n)
+        C-ordered; only the lower triangle is read, and it is overwritten where the library can.
+
+    Returns
+    -------
+    values : array of shape (n,)
+        In ascending order.
+    vectors : array of shape (n, n)
+        A row an eigenvector; C-ordered.
+    """
+    if arrays.is_numpy(matrix):
+        values, vectors = scipy_eigh(matrix.T, lower=False, overwrite_a=True, driver="evd")
+        return values, vectors.T
+    xp = arrays.namespace(matrix)
+    values, vectors = xp.linalg.eigh(xp.tril(matrix) + xp.tril(matrix, k=-1).T)
+    return values, arrays.contiguous(vectors.T)
+
+
+def add_outer(matrix: Array, rows: Array, alpha: float, beta: float) -> Array:
+    """Overwrite the lower triangle of a symmetric matrix M by beta M + alpha R'R.
+
+    Parameters
+    ----------
+    matrix : array of shape (n, n)
+        C-ordered; overwritten where the library can.
+    rows : array of shape (k, n)
+        R.
+    alpha, beta : float
+
+    Returns
+    -------
+    array of shape (n, n)
+        The same array; its strict upper triangle is arbitrary.
+    """
+    if not arrays.is_numpy(matrix):
+        return array_api_linalg.add_outer(matrix, rows, alpha, beta)
+    n = len(matrix)
+    if n <= BLOCKED_ABOVE:
+        syrk: Any = get_blas_funcs("syrk", (matrix, rows))
+        return np.asarray(syrk(alpha, rows.T, beta=beta, c=matrix.T, trans=0, lower=0, overwrite_c=1).T)
+    for start in range(0, n, BLOCK):
+        block = matrix[start:, start : start + BLOCK]
+        block *= beta
+        columns = np.ascontiguousarray(rows[:, start : start + BLOCK])
+        block += matmul(np.ascontiguousarray(alpha * rows[:, start:].T), columns)
+    return matrix
+
+
+def matmul(a: Array, b: Array, *, transpose_b: bool = False) -> Array:
+    """Product A B, or A B', of C-ordered matrices.
+
+    Parameters
+    ----------
+    a : array of shape (m, k)
+    b : array of shape (k, n), or (n, k) with ``transpose_b``
+
+    Returns
+    -------
+    array of shape (m, n)
+    """
+    if not arrays.is_numpy(a):
+        return a @ (b.T if transpose_b else b)
+    if b.shape[1 - int(transpose_b)] == 1:
+        gemv: Any = get_blas_funcs("gemv", (a, b))
+        return np.asarray(gemv(1.0, a.T, b.ravel(), trans=1)[:, None])
+    gemm: Any = get_blas_funcs("gemm", (a, b))
+    return np.asarray(gemm(1.0, b.T, a.T, trans_a=int(transpose_b)).T)

@@ -1,0 +1,1 @@
+"""What to do next: error bounds, norms, experiment design and optimization."""

@@ -1,0 +1,77 @@
+"""How much a sample at x is expected to improve on the best value so far."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import ndtr
+
+from .._typing import FloatArray
+from ..posterior import PredictiveDistribution
+
+__all__ = ["expected_improvement", "normal_improvement"]
+
+NODES = 32
+
+
+def expected_improvement(
+    distribution: PredictiveDistribution, best: float, objective: str = "max"
+) -> FloatArray:
+    """Expected improvement E max(F - best, 0), or E max(best - F, 0) for a minimum, from the exact law of F.
+
+    Parameters
+    ----------
+    distribution : PredictiveDistribution
+        Law of F at m points, of one output.
+    best : float
+    objective : {"max", "min"}, default="max"
+
+    Returns
+    -------
+    ndarray of shape (m,)
+        In closed form where F is normal. Otherwise the integral of its tail, which is continued exponentially from
+        about the quantile 1e-4 on: the error is at most about 1e-4 standard deviations.
+
+    Examples
+    --------
+    >>> from wienerkernel import RBF, WienerKernelRegressor
+    >>> model = WienerKernelRegressor(RBF(1.0), noise="gamma(0.25, scale=2)", tuning=None).fit([[0.0]], [1.0])
+    >>> F = model.predict_distribution([[0.0], [2.0]], of="function")
+    >>> expected_improvement(F, 0.25).round(4).tolist()
+    [0.258, 0.2983]
+    """
+    sign = 1.0 if objective == "max" else -1.0
+    mean, std = distribution.mean(), distribution.std()
+    if all(noise.gaussian for noise, _, _ in distribution.law.terms):
+        return normal_improvement(sign * (mean - best), std)
+    # E max(F - b, 0) - E max(b - F, 0) = mean - b: the shorter of the two tails is integrated
+    up = best >= mean
+    side = np.where(up, 1.0, -1.0)
+    stop = mean + side * _reach(distribution, side)
+    stop = np.where(up, np.maximum(stop, best), np.minimum(stop, best))
+    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    # where all of the tail is beyond the stop, the nodes have weight 0 and stay away from it, where it costs most
+    y = np.where(stop == best, mean, best + (nodes[:, None] + 1) / 2 * (stop - best))
+    tail = weights @ np.where(up, distribution.sf(y), distribution.cdf(y)) * np.abs(stop - best) / 2
+    rest, density = np.where(up, distribution.sf(stop), distribution.cdf(stop)), distribution.pdf(stop)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        tail += np.where(density > 0, rest**2 / density, 0.0)
+    return np.asarray(tail + np.where(up == (sign > 0), 0.0, sign * (mean - best)))
+
+
+def _reach(distribution: PredictiveDistribution, side: FloatArray) -> FloatArray:
+    """About how far from the mean the outermost 1e-4 of the law lie: Wilson and Hilferty's formula for the noise."""
+    law, z = distribution.law, 3.72
+    normal = law.normal_std**2
+    noise = np.maximum(law.var() - normal, np.finfo(float).tiny)
+    skewness = side * np.nan_to_num(law.cumulant(3)) / noise**1.5
+    g = np.where(np.abs(skewness) < 1e-3, 1e-3, skewness)
+    reach = np.clip(2 / g * (np.maximum(1 + g * z / 6 - g**2 / 36, 0.0) ** 3 - 1), 0.5, 12.0)
+    return np.asarray(np.sqrt(z**2 * normal + reach**2 * noise))
+
+
+def normal_improvement(excess: FloatArray, std: FloatArray) -> FloatArray:
+    """Expected improvement of normal variables of mean ``excess``: std (z Phi(z) + phi(z))."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = excess / std
+        improvement = excess * ndtr(z) + std * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+    return np.asarray(np.where(std > 0, improvement, np.maximum(excess, 0.0)))

@@ -1,0 +1,405 @@
+"""Is the model right about its own errors? Leave-one-out scores under the exact predictive law, and comparisons.
+
+Each sample is compared with the law that the model without it predicts. If the law is right, the probability integral
+transform (PIT) F_i(y_i) is uniform. The log score and the CRPS are proper: nothing but the true law maximizes the one
+and minimizes the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._typing import FloatArray, IntArray
+from ..law import LinearCombination
+from ..noise import Noise
+from ..posterior import Posterior
+from ..smoother.loo_weights import LeaveOneOutLaws
+
+if TYPE_CHECKING:
+    from .plotting import ScoreDisplay
+
+__all__ = ["Comparison", "ScoreReport", "compare", "crps", "leave_one_out_law", "score_report"]
+
+LEVELS = np.array([1e-5, 1e-3, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98])
+"""Levels between whose quantiles the CRPS is integrated."""
+NODES = 10
+ALL = slice(None)
+
+
+@dataclass(frozen=True)
+class ScoreReport:
+    """How samples compare with the laws that were predicted for them.
+
+    Attributes
+    ----------
+    pit : ndarray of shape (n,) or (n, n_y)
+        Probability integral transform: uniform if the laws are right.
+    log_score : ndarray of the same shape
+        Log density of each sample; the more the better.
+    standardized : ndarray of the same shape
+        Residuals over their predicted standard deviations.
+    noise : Noise
+        The law of the noise, to compare ``standardized`` with.
+    law : distribution
+        The laws themselves, of that shape or one that broadcasts to it.
+    values : ndarray of the same shape
+        What was observed, where the laws are those of it.
+
+    Examples
+    --------
+    >>> from wienerkernel import RBF, WienerKernelRegressor
+    >>> X = np.linspace(0, 6, 20)[:, None]
+    >>> model = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.1)", tuning=None).fit(X, np.sin(X[:, 0]))
+    >>> report = score_report(model)
+    >>> report.pit.shape, round(report.coverage(0.9), 2)
+    ((20,), 1.0)
+    """
+
+    pit: FloatArray
+    log_score: FloatArray
+    standardized: FloatArray
+    noise: Noise
+    law: Any = field(repr=False)
+    values: FloatArray = field(repr=False)
+
+    @classmethod
+    def of(cls, law: Any, values: FloatArray, noise: Noise) -> ScoreReport:
+        """Scores of values under their laws.
+
+        Parameters
+        ----------
+        law : distribution
+        values : ndarray
+        noise : Noise
+
+        Returns
+        -------
+        ScoreReport
+        """
+        standardized = (values - law.mean()) / law.std()
+        return cls(law.cdf(values), law.logpdf(values), standardized, noise, law, values)
+
+    @cached_property
+    def crps(self) -> FloatArray:
+        """Continuous ranked probability score of each sample, in the unit of y; the less the better."""
+        return crps(self.law, self.values)
+
+    def coverage(self, confidence: float) -> float:
+        """Part of the samples inside their equal-tailed intervals.
+
+        Parameters
+        ----------
+        confidence : float
+
+        Returns
+        -------
+        float
+        """
+        return float(np.mean(np.abs(self.pit - 0.5) <= 0.5 * confidence))
+
+    def calibration(self, levels: ArrayLike) -> FloatArray:
+        """Part of the samples below their predicted quantiles: the calibration curve.
+
+        Parameters
+        ----------
+        levels : array-like of shape (k,)
+            Between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (k,)
+            Equal to ``levels`` if the laws are right.
+        """
+        levels = np.asarray(levels, dtype=float)
+        if levels.ndim != 1 or not np.all((levels >= 0) & (levels <= 1)):
+            msg = f"levels must be a one-dimensional sequence between 0 and 1, got {levels!r}"
+            raise ValueError(msg)
+        return np.asarray(np.searchsorted(np.sort(self.pit, axis=None), levels, side="right") / self.pit.size)
+
+    def quantile_pairs(self) -> tuple[FloatArray, FloatArray]:
+        """Quantiles of the standardized noise law, and the standardized residuals in order.
+
+        Returns
+        -------
+        of_noise, of_residuals : ndarray of shape (n n_y,)
+        """
+        residuals = np.sort(self.standardized, axis=None)
+        levels = (np.arange(len(residuals)) + 0.5) / len(residuals)
+        return (self.noise.ppf(levels) - self.noise.mean()) / self.noise.std(), residuals
+
+    def plot(self, axes: Any = None) -> ScoreDisplay:
+        """PIT histogram, calibration curve and residuals, as a :class:`~wienerkernel.ScoreDisplay`.
+
+        Parameters
+        ----------
+        axes : three matplotlib Axes, default=None
+
+        Returns
+        -------
+        ScoreDisplay
+        """
+        from .plotting import ScoreDisplay
+
+        return ScoreDisplay(self).plot(axes=axes)
+
+    def summary(self) -> dict[str, float]:
+        """Means of the scores, and the coverage of 50 % and 90 % intervals."""
+        return {
+            "log_score": float(self.log_score.mean()),
+            "crps": float(self.crps.mean()),
+            "coverage_50": self.coverage(0.5),
+            "coverage_90": self.coverage(0.9),
+            "pit_mean": float(self.pit.mean()),
+            "pit_std": float(self.pit.std()),
+        }
+
+    def __str__(self) -> str:
+        summary = self.summary()
+        expected = {"coverage_50": 0.5, "coverage_90": 0.9, "pit_mean": 0.5, "pit_std": 1 / np.sqrt(12)}
+        lines = [f"{'score':<14}{'value':>10}{'expected':>10}"]
+        for name, value in summary.items():
+            right = f"{expected[name]:>10.3f}" if name in expected else ""
+            lines.append(f"{name:<14}{value:>10.3f}{right}")
+        return "\n".join(lines)
+
+
+class _Scaled:
+    """c X for a law X and positive c, both broadcast: one law serves outputs of several scales."""
+
+    def __init__(self, law: LinearCombination, scale: FloatArray) -> None:
+        self.law, self.scale = law, scale
+
+    def mean(self) -> FloatArray:
+        return self.law.mean() * self.scale
+
+    def std(self) -> FloatArray:
+        return self.law.std() * self.scale
+
+    def cdf(self, y: FloatArray) -> FloatArray:
+        return self.law.cdf(y / self.scale)
+
+    def sf(self, y: FloatArray) -> FloatArray:
+        return self.law.sf(y / self.scale)
+
+    def logpdf(self, y: FloatArray) -> FloatArray:
+        return self.law.logpdf(y / self.scale) - np.log(self.scale)
+
+    def ppf(self, q: ArrayLike) -> FloatArray:
+        return self.law.ppf(q) * self.scale
+
+    def isf(self, q: ArrayLike) -> FloatArray:
+        return self.law.isf(q) * self.scale
+
+
+def leave_one_out_law(
+    posterior: Posterior, rows: IntArray | slice = ALL
+) -> tuple[LinearCombination | _Scaled, FloatArray]:
+    """The exact law of leave-one-out residuals, and the residuals.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        With independent noise.
+    rows : ndarray of int or slice, default=all
+        Samples that are wanted.
+
+    Returns
+    -------
+    law : distribution
+        Of shape (n,) or (n, n_y): y_i - m0 - mu_{-i}(x_i), model part, fresh noise and the noise of the other samples.
+    residual : ndarray of shape (n,) or (n, n_y)
+    """
+    laws, noise = LeaveOneOutLaws(posterior.smoother), posterior.noise
+    group, residual = laws.group[rows], laws.residual[rows]
+    # All outputs of a sample have one law, up to their scales.
+    at = group if posterior.single_output else group[:, None]
+    law = LinearCombination(
+        noise,
+        laws.weights[at],
+        counts=laws.counts,
+        loc=-noise.mean() * (laws.weights @ laws.counts)[at],
+        normal_std=np.sqrt(laws.model)[at],
+    )
+    if posterior.single_output:
+        return law, residual[:, 0]
+    return _Scaled(law, posterior.output_scale), residual * posterior.output_scale
+
+
+def crps(law: Any, y: ArrayLike) -> FloatArray:
+    """Continuous ranked probability score, the integral of (F(x) - [y <= x])^2.
+
+    Parameters
+    ----------
+    law : distribution with ``cdf``, ``sf``, ``ppf`` and ``isf``
+        Of shape S.
+    y : array-like
+        Broadcast against S.
+
+    Returns
+    -------
+    ndarray of shape broadcast(y.shape, S)
+
+    Examples
+    --------
+    >>> from scipy import stats
+    >>> round(float(crps(stats.norm(), 0.0)), 9)       # (sqrt(2) - 1) / sqrt(pi)
+    0.233694977
+    """
+    points = np.asarray(y, dtype=float)
+    lower, upper = [law.ppf(level) for level in LEVELS], [law.isf(level) for level in LEVELS[2::-1]]
+    # A point beyond all quantiles needs a few more steps to it.
+    beyond = [
+        np.clip(points, np.minimum(end, end + step), np.maximum(end, end + step))
+        for end, inner in ((lower[0], lower[1]), (upper[-1], upper[-2]))
+        for step in ((end - inner), 4 * (end - inner))
+    ]
+    table = np.stack(np.broadcast_arrays(*lower, *upper, *beyond, points))
+    edges = np.sort(table, axis=0)
+    x, w = np.polynomial.legendre.leggauss(NODES)
+    total = np.zeros(edges.shape[1:])
+    for low, high in pairwise(edges):
+        middle, half = 0.5 * (low + high), 0.5 * (high - low)
+        nodes = middle + half * x.reshape(-1, *[1] * middle.ndim)
+        beyond = middle >= points
+        # sf where the step is behind, so that small tails keep their digits
+        tail = np.where(beyond, law.sf(nodes), law.cdf(nodes))
+        total += half * np.tensordot(w, tail**2, axes=1)
+    return total
+
+
+def score_report(model: Any, X: ArrayLike | None = None, y: ArrayLike | None = None) -> ScoreReport:
+    """Score a fitted model on its own samples, each left out in turn, or on new ones.
+
+    Parameters
+    ----------
+    model : WienerKernelRegressor
+        Fitted, with independent noise.
+    X : array-like of shape (m, d), default=None
+        New inputs; None scores the samples of the model, leaving each out.
+    y : array-like of shape (m,) or (m, n_y), default=None
+        New observations at X.
+
+    Returns
+    -------
+    ScoreReport
+
+    Examples
+    --------
+    >>> from wienerkernel import RBF, WienerKernelRegressor
+    >>> X = np.linspace(0, 6, 20)[:, None]
+    >>> model = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.1)", tuning=None).fit(X, np.sin(X[:, 0]))
+    >>> round(score_report(model, [[1.0]], [0.9]).summary()["log_score"], 3)
+    1.106
+    """
+    posterior: Posterior = model.posterior_
+    if X is None:
+        return ScoreReport.of(*leave_one_out_law(posterior), posterior.noise)
+    law = model.predict_distribution(X, of="observation")
+    values = np.asarray(y, dtype=float)
+    if values.shape != law.shape:
+        msg = f"y must have shape {law.shape}, one value a prediction, got {values.shape}"
+        raise ValueError(msg)
+    return ScoreReport.of(law, values, posterior.noise)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Models ranked by their leave-one-out log scores.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Best first.
+    log_score : ndarray of shape (k,)
+        Sums over the samples.
+    difference : ndarray of shape (k,)
+        To the best.
+    standard_error : ndarray of shape (k,)
+        Of the difference, from the differences sample by sample.
+    crps : ndarray of shape (k,)
+        Means over the samples.
+
+    Examples
+    --------
+    >>> print(Comparison(("gamma", "norm"), np.array([-9.0, -12.0]), np.array([0.0, -3.0]), np.array([0.0, 1.5]),
+    ...                  np.array([0.3, 0.4])))
+    model     log score  difference  std. error        crps
+    gamma        -9.000       0.000       0.000       0.300
+    norm        -12.000      -3.000       1.500       0.400
+    """
+
+    names: tuple[str, ...]
+    log_score: FloatArray
+    difference: FloatArray
+    standard_error: FloatArray
+    crps: FloatArray
+
+    def __str__(self) -> str:
+        width = max(5, *map(len, self.names)) + 2
+        lines = [f"{'model':<{width}}{'log score':>12}{'difference':>12}{'std. error':>12}{'crps':>12}"]
+        for row in zip(
+            self.names, self.log_score, self.difference, self.standard_error, self.crps, strict=True
+        ):
+            lines.append(f"{row[0]:<{width}}" + "".join(f"{value:>12.3f}" for value in row[1:]))
+        return "\n".join(lines)
+
+
+def compare(
+    models: Mapping[str, Any] | Sequence[Any], X: ArrayLike | None = None, y: ArrayLike | None = None
+) -> Comparison:
+    """Rank models by the leave-one-out log score.
+
+    Parameters
+    ----------
+    models : mapping of str to WienerKernelRegressor, or sequence of them
+        A sequence is numbered.
+    X : array-like of shape (n, d), default=None
+        Inputs to fit copies of the models to; None takes the models as they are fitted, to the same data.
+    y : array-like of shape (n,) or (n, n_y), default=None
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> from wienerkernel import RBF, WienerKernelRegressor
+    >>> X = np.linspace(0, 6, 20)[:, None]
+    >>> models = {
+    ...     name: WienerKernelRegressor(RBF(scale), noise="norm(0, 0.1)", tuning=None)
+    ...     for name, scale in [("short", 0.1), ("long", 1.0)]
+    ... }
+    >>> compare(models, X, np.sin(X[:, 0])).names
+    ('long', 'short')
+    """
+    named = dict(models) if isinstance(models, Mapping) else {str(k): model for k, model in enumerate(models)}
+    if not named:
+        msg = "models must hold at least one model, got none"
+        raise ValueError(msg)
+    if X is not None:
+        from sklearn.base import clone
+
+        named = {name: clone(model).fit(X, y) for name, model in named.items()}
+    reports = {name: score_report(model) for name, model in named.items()}
+    sizes = {report.log_score.shape for report in reports.values()}
+    if len(sizes) > 1:
+        msg = f"models must be fitted to the same samples, got scores of shapes {sorted(sizes)}"
+        raise ValueError(msg)
+    names = sorted(reports, key=lambda name: -float(reports[name].log_score.sum()))
+    best = reports[names[0]].log_score
+    differences = [reports[name].log_score - best for name in names]
+    n = best.size
+    return Comparison(
+        names=tuple(names),
+        log_score=np.array([reports[name].log_score.sum() for name in names]),
+        difference=np.array([difference.sum() for difference in differences]),
+        standard_error=np.array([np.sqrt(n * np.var(d, ddof=min(1, n - 1))) for d in differences]),
+        crps=np.array([reports[name].crps.mean() for name in names]),
+    )

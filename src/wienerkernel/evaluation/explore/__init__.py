@@ -1,0 +1,90 @@
+"""A local page to play with a model: move the data, the noise law and the length scale, and watch the laws move.
+
+Needs Bokeh. Nothing leaves the machine: the server listens on 127.0.0.1 and serves all of the page itself.
+"""
+
+from __future__ import annotations
+
+import webbrowser
+from typing import Any
+
+from .page import Page
+from .scenes import ModelScene, PaperScene
+
+__all__ = ["make_server", "serve"]
+
+ADDRESS = "127.0.0.1"
+
+
+def make_server(model: Any = None, *, port: int = 0) -> Any:
+    """Make the server of the page, listening but not yet started.
+
+    Parameters
+    ----------
+    model : WienerKernelRegressor, default=None
+        Fitted; None shows the paper's example.
+    port : int, default=0
+        0 takes a free one.
+
+    Returns
+    -------
+    bokeh.server.server.BaseServer
+        Of the current event loop; ``server.port`` tells the port.
+
+    Raises
+    ------
+    ImportError
+        Without Bokeh.
+    OSError
+        If the port is taken.
+    """
+    try:
+        from bokeh.application import Application
+        from bokeh.application.handlers.function import FunctionHandler
+        from bokeh.server.server import BaseServer
+        from bokeh.server.tornado import BokehTornado
+        from bokeh.server.util import bind_sockets
+        from tornado.httpserver import HTTPServer
+        from tornado.ioloop import IOLoop
+    except ImportError as error:
+        msg = "the page to explore needs Bokeh: pip install 'wienerkernel[explore]'"
+        raise ImportError(msg) from error
+    if model is not None:
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(model)
+
+    def build(document: Any) -> None:
+        Page(PaperScene() if model is None else ModelScene(model)).show(document)
+
+    sockets, port = bind_sockets(ADDRESS, port)
+    origins = [f"{ADDRESS}:{port}", f"localhost:{port}"]
+    tornado = BokehTornado({"/": Application(FunctionHandler(build))}, extra_websocket_origins=origins)
+    http = HTTPServer(tornado)
+    http.add_sockets(sockets)
+    return BaseServer(IOLoop.current(), tornado, http)
+
+
+def serve(model: Any = None, *, port: int = 0, open_browser: bool = True) -> None:
+    """Serve a page to explore a model, or the paper's example, until interrupted (Ctrl-C).
+
+    Parameters
+    ----------
+    model : WienerKernelRegressor, default=None
+        Fitted; None shows the paper's example.
+    port : int, default=0
+        On 127.0.0.1; 0 takes a free one.
+    open_browser : bool, default=True
+    """
+    server = make_server(model, port=port)
+    address = f"http://{ADDRESS}:{server.port}/"
+    print(f"Explore at {address} (Ctrl-C ends)", flush=True)
+    server.start()
+    if open_browser:
+        server.io_loop.add_callback(webbrowser.open, address)
+    try:
+        server.io_loop.start()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        server.stop()

@@ -1,0 +1,187 @@
+"""The report as HTML: what :func:`~wienerkernel.evaluation.report.contents` computed, as tables and as data to draw."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+import numpy as np
+
+from .slices import CAUSES
+
+__all__ = ["page"]
+
+TABLE_ROWS = 13
+LAWS = {"estimate": "estimate", "function": "function value", "observation": "new observation"}
+CAUSE_NAMES = {
+    "noise": "noise in the data",
+    "model": "places not covered",
+    "aleatoric": "noise of a new observation",
+}
+
+
+def page(told: dict[str, Any], title: str | None = None) -> str:
+    """Lay the contents of a report out as a page of its own.
+
+    Parameters
+    ----------
+    told : dict
+        From :func:`contents`.
+    title : str, default=None
+
+    Returns
+    -------
+    str
+        HTML that refers to nothing outside itself. Every name in it is escaped.
+    """
+    if title is None:
+        title = f"{', '.join(told['targets'])} by {', '.join(told['inputs'])}"
+    parts = {
+        "title": escape(title),
+        "lead": _lead(told),
+        "tiles": _tiles(told),
+        "advice": escape(told["advice"]),
+        "shares": _share_bar(told["shares"]),
+        "scores": _scores(told["scores"]),
+        "curves": "".join(_curve_table(told, part) for part in told["slices"]),
+        "hyperparameters": _hyperparameters(told),
+        "style": _resource("report.css"),
+        "script": _resource("report.js"),
+        # "</script>" and "<!--" inside the data would end or hide them
+        "data": json.dumps({**told, "title": title}, allow_nan=False, separators=(",", ":")).replace(
+            "<", "\\u003c"
+        ),
+    }
+    return Template(_resource("page.html")).substitute(parts)
+
+
+def _resource(name: str) -> str:
+    return (files(__package__) / name).read_text(encoding="utf-8")
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4g}".replace("-", "−")
+
+
+def _percent(part: float) -> str:
+    return f"{100 * part:.0f}\u00a0%"
+
+
+def _table(caption: str, head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table whose cells are escaped; the first cell of a row is its heading."""
+    columns = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)
+    body = ""
+    for first, *others in rows:
+        cells = "".join(f"<td>{escape(cell)}</td>" for cell in others)
+        body += f'<tr><th scope="row">{escape(first)}</th>{cells}</tr>'
+    return (
+        f'<div class="scroll" tabindex="0" role="group" aria-label="{escape(caption)}"><table>'
+        f"<caption>{escape(caption)}</caption>"
+        f"<thead><tr>{columns}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _lead(told: dict[str, Any]) -> str:
+    """What was fitted to what."""
+    summary = told["summary"]
+    samples, places = summary["samples"], summary["places"]
+    at = f"at {places} different places" if places != samples else "each at a place of its own"
+    text = (
+        f"{', '.join(told['targets'])} as a function of {', '.join(told['inputs'])}, from {samples} "
+        f"sample{'s' * (samples != 1)}{', ' + at if samples > 1 else ''}."
+    )
+    if len(told["slices"]) < len(told["inputs"]):
+        text += f" Of the inputs, the {len(told['slices'])} along which the mean varies most are shown."
+    return escape(text)
+
+
+def _tiles(told: dict[str, Any]) -> str:
+    """The headline numbers."""
+    summary, scores = told["summary"], told["scores"].get("summary")
+    tiles = [("samples", str(summary["samples"]), ""), ("places", str(summary["places"]), "")]
+    if scores:
+        tiles += [
+            ("log score", _number(scores["log_score"]), "per sample, left out; more is better"),
+            ("CRPS", _number(scores["crps"]), f"in the unit of {', '.join(told['targets'])}; less is better"),
+            ("in 50\u00a0% intervals", _percent(scores["coverage_50"]), "of the samples, left out"),
+            ("in 90\u00a0% intervals", _percent(scores["coverage_90"]), "of the samples, left out"),
+        ]
+    blocks = "".join(
+        f"<div><dt>{escape(name)}</dt><dd>{escape(value)}<small>{escape(note)}</small></dd></div>"
+        for name, value, note in tiles
+    )
+    wide = "".join(
+        f'<div class="wide"><dt>{name}</dt><dd><code>{escape(summary[name])}</code></dd></div>'
+        for name in ("kernel", "noise")
+    )
+    return blocks + wide
+
+
+def _share_bar(shares: dict[str, float]) -> str:
+    """Shares of the causes as a bar and as words."""
+    bar = "".join(
+        f'<span class="{cause}" style="flex-grow:{max(share, 1e-6):.6f}"></span>'
+        for cause, share in shares.items()
+    )
+    words = "".join(
+        f'<li><i class="swatch {cause}"></i>{CAUSE_NAMES[cause]}: <b>{_percent(share)}</b></li>'
+        for cause, share in shares.items()
+    )
+    return f'<div class="bar" aria-hidden="true">{bar}</div><ul class="legend">{words}</ul>'
+
+
+def _scores(scores: dict[str, Any]) -> str:
+    if "missing" in scores:
+        return f"<p>{escape(scores['missing'])}</p>"
+    summary = scores["summary"]
+    rows = [
+        ("mean log score", _number(summary["log_score"]), "–", "more is better"),
+        ("mean CRPS", _number(summary["crps"]), "–", "less is better"),
+        ("inside 50\u00a0% intervals", _percent(summary["coverage_50"]), "50 %", "less: overconfident"),
+        ("inside 90\u00a0% intervals", _percent(summary["coverage_90"]), "90 %", "less: overconfident"),
+        ("mean of the PIT", _number(summary["pit_mean"]), "0.5", "less: samples lie lower than predicted"),
+        ("std of the PIT", _number(summary["pit_std"]), "0.2887", "less: intervals are too wide"),
+    ]
+    some = scores["scored"] < scores["samples"]
+    note = f" of {scores['scored']} of the {scores['samples']} samples, chosen at random" if some else ""
+    return _table(f"Leave-one-out scores{note}", ["score", "value", "expected", "reading"], rows)
+
+
+def _curve_table(told: dict[str, Any], part: dict[str, Any]) -> str:
+    """Mean, intervals and standard deviations by cause along a slice."""
+    at = np.unique(np.linspace(0, len(part["x"]) - 1, TABLE_ROWS).round().astype(int)).tolist()
+    several = len(told["targets"]) > 1
+    level = _percent(told["coverage"])
+    head = [part["input"], *(f"mean of {name}" if several else "mean" for name in told["targets"])]
+    head += [f"{level} of the {name}" for name in LAWS.values()]
+    head += [f"std, {CAUSE_NAMES[cause]}" for cause in CAUSES]
+    rows = []
+    for k in at:
+        means = [mean[k] for mean in part["mean"]]
+        row = [_number(part["x"][k]), *map(_number, means)]
+        for law in LAWS:
+            # of several outputs, the intervals are told as distances from the mean
+            center = 0.0 if several else means[0]
+            low, high = (center + part["tubes"][law][end][k] for end in ("low", "high"))
+            row.append(f"{_number(low)} … {_number(high)}")
+        row += [_number(part["variance"][cause][k] ** 0.5) for cause in CAUSES]
+        rows.append(row)
+    where = _base(part["base"])
+    caption = f"Prediction along {part['input']}{where and ', with ' + where}"
+    caption += "; intervals relative to the mean" * several
+    return _table(caption, head, rows)
+
+
+def _base(values: list[dict[str, Any]]) -> str:
+    return ", ".join(f"{item['name']} = {_number(item['value'])}" for item in values)
+
+
+def _hyperparameters(told: dict[str, Any]) -> str:
+    rows = [("kernel", told["summary"]["kernel"], ""), ("noise", told["summary"]["noise"], "")]
+    rows += [("trend", told["summary"]["trend"], "")]
+    rows += [(row["name"], _number(row["value"]), row["meaning"]) for row in told["hyperparameters"]]
+    return _table("Hyperparameters", ["name", "value", "of what"], rows)

@@ -1,0 +1,205 @@
+"""Curves and densities along one input at a time, through a sample near the middle of the data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._typing import FloatArray, IntArray
+from ...backend import arrays
+from ...law import LinearCombination
+from ...posterior import Posterior
+from ...posterior.distribution import OF
+
+__all__ = ["CAUSES", "COVERAGE", "base_point", "densities", "nearness", "observations", "slices", "sweep"]
+
+CAUSES = ("noise", "model", "aleatoric")
+"""Parts of the variance of a new observation."""
+COVERAGE = 0.9
+MAX_SLICES = 8
+MARGIN = 0.08
+"""Part of the range of an input that a slice goes beyond the data, on each side."""
+TAIL = 1e-3
+"""Probability beyond each end of a drawn density; far tails cost much and show nothing."""
+LEVELS = np.clip(0.5 - 0.5 * np.cos(np.linspace(0.0, np.pi, 41)), TAIL, 1 - TAIL)
+PEAK = 5.0
+"""Height, over 1 / std, at which a density is cut: that of one gamma variable may be infinite."""
+
+
+def observations(posterior: Posterior) -> tuple[FloatArray, FloatArray]:
+    """Give the samples that a model was fitted to.
+
+    Parameters
+    ----------
+    posterior : Posterior
+
+    Returns
+    -------
+    X : ndarray of shape (n, d)
+    y : ndarray of shape (n, n_y)
+    """
+    samples = posterior.smoother.samples
+    sums = samples.scale if samples.scale.ndim == 1 else samples.scale.sum(axis=1)
+    outputs = posterior.output_scale * (posterior.smoother.targets + posterior.noise.mean() * sums[:, None])
+    return arrays.as_numpy(samples.points)[samples.index], outputs
+
+
+def base_point(points: FloatArray) -> FloatArray:
+    """Give the row nearest the median of the columns, each in units of its standard deviation.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, d)
+
+    Returns
+    -------
+    ndarray of shape (d,)
+    """
+    spread = np.where(np.ptp(points, axis=0) > 0, points.std(axis=0), 1.0)
+    distance = np.sum(((points - np.median(points, axis=0)) / spread) ** 2, axis=1)
+    return np.asarray(points[np.argmin(distance)])
+
+
+def sweep(points: FloatArray, j: int, n_grid: int) -> FloatArray:
+    """Give points along input j through the base point, somewhat beyond the data on both sides.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, d)
+    j : int
+    n_grid : int
+
+    Returns
+    -------
+    ndarray of shape (n_grid, d)
+    """
+    low, high = points[:, j].min(), points[:, j].max()
+    margin = MARGIN * (high - low) if high > low else 0.5 * max(abs(low), 1.0)
+    grid = np.tile(base_point(points), (n_grid, 1))
+    grid[:, j] = np.linspace(low - margin, high + margin, n_grid)
+    return grid
+
+
+def slices(
+    posterior: Posterior, points: FloatArray, shown: IntArray, outputs: FloatArray, names: list[str]
+) -> list[dict[str, Any]]:
+    """Give one slice for each input, through the base point; of many inputs, those along which the mean varies most.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    points : ndarray of shape (n, d)
+    shown : ndarray of shape (k,)
+        Numbers of the samples that are drawn.
+    outputs : ndarray of shape (n, n_y)
+    names : list of str
+        Of the inputs.
+
+    Returns
+    -------
+    list of dict
+        Each with ``input``, ``base``, ``data``, ``x``, ``mean``, ``tubes``, ``variance``, ``at`` and ``densities``; the
+        last ones without the scales of the outputs.
+    """
+    d = points.shape[1]
+    base = base_point(points)
+    slow = posterior.noise.costly or posterior.noise.discrete
+    n_grid = 121 if d == 1 and not slow else 61 if d <= 3 or not slow else 31
+    stride = 3 if d <= 3 or slow else 6
+    grids = [sweep(points, j, n_grid) for j in range(d)]
+    order = list(range(d))
+    if d > MAX_SLICES:
+        unit = np.where(np.ptp(outputs, axis=0) > 0, outputs.std(axis=0), 1.0)
+        moves = [np.max(np.ptp(_mean(posterior, grid), axis=0) / unit) for grid in grids]
+        order = sorted(np.argsort(moves)[::-1][:MAX_SLICES].tolist())
+    others = [{"name": name, "value": value} for name, value in zip(names, base, strict=True)]
+    return [
+        {
+            "input": names[j],
+            "base": others[:j] + others[j + 1 :],
+            "data": {
+                "x": points[shown, j],
+                "nearness": nearness(posterior.smoother.kernel, points[shown], base, j),
+            },
+            **_curve(posterior, grids[j], j, stride),
+        }
+        for j in order
+    ]
+
+
+def nearness(kernel: Any, points: FloatArray, base: FloatArray, j: int) -> FloatArray:
+    """Prior correlation of f at each sample with f at the same x_j on the slice: 1 on the slice itself.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    points : ndarray of shape (n, d)
+    base : ndarray of shape (d,)
+        Any point of the slice.
+    j : int
+        Number of the input that varies.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Absolute values, with three digits.
+    """
+    onto = np.tile(base, (len(points), 1))
+    onto[:, j] = points[:, j]
+    if np.array_equal(onto, points):
+        return np.ones(len(points))
+    cross = np.diagonal(arrays.as_numpy(kernel(points, onto)))
+    scale = np.sqrt(arrays.as_numpy(kernel.diag(points)) * arrays.as_numpy(kernel.diag(onto)))
+    return np.round(np.divide(np.abs(cross), scale, out=np.zeros_like(scale), where=scale > 0), 3)
+
+
+def _curve(posterior: Posterior, grid: FloatArray, j: int, stride: int) -> dict[str, Any]:
+    """Mean, tubes and variances along a slice, and densities at every ``stride``-th of its points."""
+    tails = np.array([[0.5 - COVERAGE / 2], [0.5 + COVERAGE / 2]])
+    parts = posterior.common_uncertainty(grid)
+    at = np.arange(0, len(grid), stride)
+    tubes, laws = {}, {}
+    for of in OF:
+        low, high = posterior.distribution(grid, of).law.ppf(tails)
+        tubes[of] = {"low": low, "high": high}
+        laws[of] = densities(posterior.distribution(grid[at], of).law)
+    return {
+        "x": grid[:, j],
+        "mean": _mean(posterior, grid).T,
+        "tubes": tubes,
+        "variance": {cause: getattr(parts, cause) for cause in CAUSES},
+        "at": at,
+        "densities": laws,
+    }
+
+
+def _mean(posterior: Posterior, grid: FloatArray) -> FloatArray:
+    """Mean of each output, (m, n_y)."""
+    return arrays.as_numpy(posterior.mean(grid)).reshape(len(grid), -1)
+
+
+def densities(law: LinearCombination) -> dict[str, FloatArray] | None:
+    """Give the density of each law between its far quantiles, or None where the law is discrete and has none.
+
+    Parameters
+    ----------
+    law : LinearCombination
+        Of shape (m,).
+
+    Returns
+    -------
+    dict or None
+        ``y`` and ``pdf`` of shape (m, k), ``mean`` and ``std`` of shape (m,).
+    """
+    try:
+        law.pdf(law.mean())
+    except TypeError:
+        return None
+    quantiles = law.ppf(LEVELS[:, None])
+    even = np.linspace(quantiles[0], quantiles[-1], len(LEVELS) + 1)[1:-1]
+    y = np.sort(np.concatenate([quantiles, even]), axis=0)
+    std = law.std()
+    with np.errstate(divide="ignore"):
+        density = np.minimum(law.pdf(y), np.where(std > 0, PEAK / std, 0.0))
+    return {"y": y.T, "pdf": density.T, "mean": law.mean(), "std": std}

@@ -1,0 +1,1 @@
+"""Experiments that can be repeated: the paper's, calibration, safe optimization, and their data."""

@@ -1,0 +1,1 @@
+"""Models as files, and tables of data as CSV and Parquet."""

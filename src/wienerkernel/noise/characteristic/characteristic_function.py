@@ -1,0 +1,115 @@
+"""Characteristic functions as objects, and the complex functions that they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..._typing import ComplexArray, FloatArray
+
+__all__ = [
+    "CHUNK",
+    "HALF_PI",
+    "INF",
+    "Characteristic",
+    "LogCF",
+    "affine",
+    "by_chunks",
+    "expm1",
+    "log1p",
+    "piecewise",
+    "polyval",
+]
+
+INF = np.inf
+HALF_PI = np.pi / 2
+LogCF = Callable[[ComplexArray], ComplexArray]
+CHUNK = 1 << 18
+"""Most elements of a (points, nodes) array that is held at one time."""
+
+
+@dataclass(frozen=True)
+class Characteristic:
+    """Log characteristic function of a standard law, and where it may be asked for.
+
+    Parameters
+    ----------
+    logcf : callable
+        log E exp(i t M) for complex ``t`` of any shape, up to multiples of 2 pi i.
+    strip : tuple of float
+        Open interval of real s on which E exp(s M) is finite; there t = -i s may be asked for.
+    sector : float
+        Angle theta such that ``logcf`` holds for abs(arg t) < theta and abs(arg -t) < theta;
+        0 means real ``t`` only.
+
+    Notes
+    -----
+    Off the real axis the error of exp(logcf) is relative to E exp(-Im(t) M), which exceeds abs(phi(t)).
+    """
+
+    logcf: LogCF
+    strip: tuple[float, float]
+    sector: float
+
+
+def log1p(z: ComplexArray) -> ComplexArray:
+    """Logarithm of 1 + z for complex z, relatively accurate as z -> 0 (``np.log1p`` is not)."""
+    x, y = z.real, z.imag
+    squared = x * (2 + x) + y * y
+    out = np.empty(np.shape(z), dtype=complex)
+    with np.errstate(divide="ignore"):
+        out.real = 0.5 * np.log1p(squared)
+        # 1 + squared has lost digits where |1 + z| is small.
+        if np.any(squared < -0.75):
+            out.real = np.where(squared < -0.75, np.log(np.hypot(1 + x, y)), out.real)
+    out.imag = np.arctan2(y, 1 + x)
+    return out
+
+
+def expm1(z: ComplexArray) -> ComplexArray:
+    """exp(z) - 1 for complex z."""
+    return np.asarray(np.expm1(z), dtype=complex)
+
+
+def polyval(z: ComplexArray, coefficients: FloatArray) -> ComplexArray:
+    """Polynomial with real coefficients, lowest power first."""
+    return np.asarray(np.polynomial.polynomial.polyval(z, coefficients), dtype=complex)
+
+
+def piecewise(near: float, small: LogCF, large: LogCF) -> LogCF:
+    """Function that is ``small`` where abs(t) < ``near`` and ``large`` elsewhere."""
+
+    def logcf(t: ComplexArray) -> ComplexArray:
+        t = np.asarray(t, dtype=complex)
+        inside = np.abs(t) < near
+        if inside.all():
+            return small(t)
+        if not inside.any():
+            return large(t)
+        out = np.empty(t.shape, dtype=complex)
+        out[inside] = small(t[inside])
+        out[~inside] = large(t[~inside])
+        return out
+
+    return logcf
+
+
+def by_chunks(function: LogCF, nodes: int, t: ComplexArray) -> ComplexArray:
+    """Evaluate ``function`` of a flat array in pieces, so that (points, nodes) arrays stay small."""
+    t = np.asarray(t, dtype=complex)
+    step = max(1, CHUNK // nodes)
+    flat = t.ravel()
+    out = np.empty(flat.shape, dtype=complex)
+    for start in range(0, flat.size, step):
+        out[start : start + step] = function(flat[start : start + step])
+    return out.reshape(t.shape)
+
+
+def affine(law: Characteristic, scale: float, loc: float = 0.0) -> Characteristic:
+    """Characteristic function of loc + scale M; a negative scale reflects the law."""
+    strip = sorted((law.strip[0] / scale, law.strip[1] / scale))
+    return Characteristic(
+        lambda t: 1j * loc * t + law.logcf(scale * t), (strip[0] or 0.0, strip[1] or 0.0), law.sector
+    )

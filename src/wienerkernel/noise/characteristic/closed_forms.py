@@ -1,0 +1,261 @@
+"""Characteristic functions of the laws in ``scipy.stats`` in closed form, or by a contour that is known to serve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy import special
+
+from ..._typing import ComplexArray
+from .bounded_forms import beta, cosine, trapezoid, truncexpon, truncnorm
+from .characteristic_function import (
+    HALF_PI,
+    INF,
+    Characteristic,
+    LogCF,
+    affine,
+    expm1,
+    log1p,
+    piecewise,
+    polyval,
+)
+from .contours import Contour, student, symmetric
+from .logarithms import log_cos, log_gamma_ratio, log_phi1, log_sinhc
+
+__all__ = ["CLOSED_FORMS", "CONTOURS"]
+
+LINE = (-INF, INF)
+
+
+def _normal() -> Characteristic:
+    return Characteristic(lambda t: -t * t / 2, LINE, HALF_PI)
+
+
+def _gamma(a: float, scale: float = 1.0) -> Characteristic:
+    return Characteristic(lambda t: -a * log1p(-1j * scale * t), (-INF, 1 / scale), HALF_PI)
+
+
+def _pearson3(skew: float) -> Characteristic:
+    """(G - a) / sqrt(a) with G a gamma variable, reflected if the skewness is negative."""
+    if skew == 0:
+        return _normal()
+    b = skew / 2
+    k = np.arange(2, 24)
+    series = np.concatenate([[0.0, 0.0], -((-1.0) ** k) / k])
+    # log(1 + z) - z
+    remainder = piecewise(0.2, lambda z: polyval(z, series), lambda z: log1p(z) - z)
+    strip = (-INF, 1 / b) if b > 0 else (1 / b, INF)
+    return Characteristic(lambda t: -remainder(-1j * b * t) / b**2, strip, HALF_PI)
+
+
+def _dgamma(a: float) -> Characteristic:
+    # (1 + t^2)^(-a/2) cos(a arctan t)
+    return Characteristic(
+        lambda t: -a / 2 * log1p(t * t) + log_cos(np.asarray(a * np.arctan(t), dtype=complex)),
+        (-1.0, 1.0),
+        HALF_PI,
+    )
+
+
+def _laplace_asymmetric(kappa: float) -> Characteristic:
+    return Characteristic(
+        lambda t: -log1p(-1j * t / kappa) - log1p(1j * t * kappa), (-1 / kappa, kappa), HALF_PI
+    )
+
+
+def _exponnorm(k: float) -> Characteristic:
+    return Characteristic(lambda t: -t * t / 2 - log1p(-1j * k * t), (-INF, 1 / k), HALF_PI)
+
+
+def _invgauss(mu: float) -> Characteristic:
+    def logcf(t: ComplexArray) -> ComplexArray:
+        return np.asarray(2j * mu * t / (1 + np.sqrt(1 - 2j * mu * mu * t)))
+
+    return Characteristic(logcf, (-INF, 0.5 / mu**2), HALF_PI)
+
+
+def _norminvgauss(a: float, b: float) -> Characteristic:
+    gamma = np.sqrt((a - b) * (a + b))
+
+    def logcf(t: ComplexArray) -> ComplexArray:
+        numerator = 2j * b * t - t * t
+        return np.asarray(numerator / (gamma + np.sqrt(gamma**2 - numerator)))
+
+    return Characteristic(logcf, (-a - b, a - b), HALF_PI)
+
+
+def _genlogistic(c: float) -> Characteristic:
+    left, right = log_gamma_ratio(c), log_gamma_ratio(1.0)
+    return Characteristic(lambda t: left(1j * t) + right(-1j * t), (-c, 1.0), HALF_PI)
+
+
+def _loggamma(c: float) -> Characteristic:
+    ratio = log_gamma_ratio(c)
+    return Characteristic(lambda t: ratio(1j * t), (-c, INF), HALF_PI)
+
+
+def _gumbel_r() -> Characteristic:
+    ratio = log_gamma_ratio(1.0)
+    return Characteristic(lambda t: ratio(-1j * t), (-INF, 1.0), HALF_PI)
+
+
+def _moyal() -> Characteristic:
+    ratio = log_gamma_ratio(0.5)
+    return Characteristic(lambda t: ratio(-1j * t) - 1j * np.log(2) * t, (-INF, 0.5), HALF_PI)
+
+
+def _skewnorm(a: float) -> Characteristic:
+    """2 exp(-t^2/2) Phi(i delta t), through the Faddeeva function w(z) = exp(-z^2) erfc(-iz)."""
+    delta = 1.0 if np.isinf(a) else a / np.hypot(1.0, a)
+    rest = 0.0 if np.isinf(a) else 1 / (1 + a * a)
+
+    def far(t: ComplexArray) -> ComplexArray:
+        z = delta * t / np.sqrt(2)
+        # Below the diagonals w(z) = 2 exp(-z^2) - w(-z) may overflow.
+        below = (z.imag < 0) & ((z * z).real < 0)
+        upper = -rest * t * t / 2 + np.log(special.wofz(np.where(below, 0.0, z)))
+        z = np.where(below, z, 0.0)
+        return np.where(below, -t * t / 2 + np.log(2 - np.exp(z * z) * special.wofz(-z)), upper)
+
+    def near(t: ComplexArray) -> ComplexArray:
+        return -t * t / 2 + log1p(1j * special.erfi(delta * t / np.sqrt(2)))
+
+    return Characteristic(piecewise(0.7, near, far), LINE, HALF_PI)
+
+
+def _lattice(logcf: LogCF, upper: float) -> Characteristic:
+    """Law on 0, 1, 2, ...; periodic in t, so that nothing is gained by leaving the real axis."""
+    return Characteristic(logcf, (-INF, upper), 0.0)
+
+
+def _binom(n: float, p: float) -> Characteristic:
+    def logcf(t: ComplexArray) -> ComplexArray:
+        # n log(1 - p + p e^w), or n (w + log(p + (1 - p) e^-w)) where e^w is large
+        w = 1j * t
+        grows = w.real > 0
+        inside = np.where(grows, (1 - p) * expm1(np.where(grows, -w, 0)), p * expm1(np.where(grows, 0, w)))
+        return n * (np.where(grows, w, 0) + log1p(inside))
+
+    return _lattice(logcf, INF)
+
+
+def _nbinom(n: float, p: float) -> Characteristic:
+    return _lattice(lambda t: -n * log1p(-(1 - p) / p * expm1(1j * t)), -np.log1p(-p))
+
+
+def _geom(p: float) -> Characteristic:
+    failures = _nbinom(1.0, p)
+    return Characteristic(lambda t: 1j * t + failures.logcf(t), failures.strip, 0.0)
+
+
+def _poisson(mu: float) -> Characteristic:
+    return _lattice(lambda t: mu * expm1(1j * t), INF)
+
+
+CLOSED_FORMS: dict[str, Callable[..., Characteristic | None]] = {
+    "norm": _normal,
+    "gamma": _gamma,
+    "erlang": _gamma,
+    "expon": lambda: _gamma(1.0),
+    "chi2": lambda df: _gamma(df / 2, 2.0),
+    "pearson3": _pearson3,
+    "laplace": lambda: Characteristic(lambda t: -log1p(t * t), (-1.0, 1.0), HALF_PI),
+    "laplace_asymmetric": _laplace_asymmetric,
+    "dgamma": _dgamma,
+    "exponnorm": _exponnorm,
+    "invgauss": _invgauss,
+    "wald": lambda: _invgauss(1.0),
+    "norminvgauss": _norminvgauss,
+    "logistic": lambda: Characteristic(lambda t: -log_sinhc(np.pi * t), (-1.0, 1.0), HALF_PI),
+    "hypsecant": lambda: Characteristic(lambda t: -log_cos(0.5j * np.pi * t), (-1.0, 1.0), HALF_PI),
+    "genlogistic": _genlogistic,
+    "loggamma": _loggamma,
+    "gumbel_r": _gumbel_r,
+    "gumbel_l": lambda: _loggamma(1.0),
+    "moyal": _moyal,
+    "skewnorm": _skewnorm,
+    "halfnorm": lambda: _skewnorm(INF),
+    "truncnorm": truncnorm,
+    "truncexpon": truncexpon,
+    "uniform": lambda: Characteristic(lambda t: log_phi1(1j * t), LINE, HALF_PI),
+    "triang": lambda c: trapezoid(c, c),
+    "trapezoid": trapezoid,
+    "beta": beta,
+    "powerlaw": lambda a: beta(a, 1.0),
+    "arcsine": lambda: beta(0.5, 0.5),
+    "semicircular": lambda: beta(1.5, 1.5, -1.0, 1.0),
+    "rdist": lambda c: beta(c / 2, c / 2, -1.0, 1.0),
+    "cosine": cosine,
+    "bernoulli": lambda p: _binom(1.0, p),
+    "binom": _binom,
+    "poisson": _poisson,
+    "geom": _geom,
+    "nbinom": _nbinom,
+}
+"""Name in ``scipy.stats`` -> characteristic function for the shape parameters, or None where the form does not serve."""
+
+
+def _generalized_gamma(a: float, c: float) -> Contour:
+    """Density proportional to x^(ca-1) exp(-x^c); c < 0 is the law of 1/M."""
+    tail = INF if c > 0 else -a * c
+    upper = INF if c > 1 else float(c == 1)
+    return Contour(lambda v: c * a * v - np.exp(c * v), HALF_PI / abs(c), tail, upper)
+
+
+def _generalized_beta_prime(p: float, q: float, r: float) -> Contour:
+    """Density proportional to x^(p-1) (1 + x^q)^(-r)."""
+
+    def log_xf(v: ComplexArray) -> ComplexArray:
+        z = q * v
+        grows = z.real > 0
+        return p * v - r * (np.where(grows, z, 0) + log1p(np.exp(np.where(grows, -z, z))))
+
+    return Contour(log_xf, np.pi / q, q * r - p)
+
+
+def _genextreme(c: float) -> tuple[Contour, float, float] | None:
+    """The law of (1 - E^c) / c with an exponential variable E: Weibull's or Frechet's; near c = 0 Gumbel's."""
+    return (_generalized_gamma(1.0, 1 / c), -1 / c, 1 / c) if abs(c) > 0.03 else None
+
+
+CONTOURS: dict[str, Callable[..., tuple[Contour, float, float] | None]] = {
+    "lognorm": lambda s: (Contour(lambda v: -((v / s) ** 2) / 2, np.pi), 1.0, 0.0),
+    "gibrat": lambda: CONTOURS["lognorm"](1.0),
+    "weibull_min": lambda c: (_generalized_gamma(1.0, c), 1.0, 0.0),
+    "weibull_max": lambda c: (_generalized_gamma(1.0, c), -1.0, 0.0),
+    "gengamma": lambda a, c: (_generalized_gamma(a, c), 1.0, 0.0),
+    "halfgennorm": lambda beta: (_generalized_gamma(1 / beta, beta), 1.0, 0.0),
+    "chi": lambda df: (_generalized_gamma(df / 2, 2.0), np.sqrt(2), 0.0),
+    "rayleigh": lambda: (_generalized_gamma(1.0, 2.0), np.sqrt(2), 0.0),
+    "maxwell": lambda: (_generalized_gamma(1.5, 2.0), np.sqrt(2), 0.0),
+    "nakagami": lambda nu: (_generalized_gamma(nu, 2.0), 1 / np.sqrt(nu), 0.0),
+    "invgamma": lambda a: (_generalized_gamma(a, -1.0), 1.0, 0.0),
+    "invweibull": lambda c: (_generalized_gamma(1.0, -c), 1.0, 0.0),
+    "lomax": lambda c: (_generalized_beta_prime(1.0, 1.0, c + 1), 1.0, 0.0),
+    "pareto": lambda b: (_generalized_beta_prime(1.0, 1.0, b + 1), 1.0, 1.0),
+    "betaprime": lambda a, b: (_generalized_beta_prime(a, 1.0, a + b), 1.0, 0.0),
+    "f": lambda dfn, dfd: (_generalized_beta_prime(dfn / 2, 1.0, (dfn + dfd) / 2), dfd / dfn, 0.0),
+    "burr": lambda c, d: (_generalized_beta_prime(c * d, c, d + 1), 1.0, 0.0),
+    "burr12": lambda c, d: (_generalized_beta_prime(c, c, d + 1), 1.0, 0.0),
+    "fisk": lambda c: (_generalized_beta_prime(c, c, 2.0), 1.0, 0.0),
+    "mielke": lambda k, s: (_generalized_beta_prime(k, s, 1 + k / s), 1.0, 0.0),
+    "genextreme": _genextreme,
+}
+"""Name -> density that continues to complex x, scale and loc: the law is loc + scale M. None if that is a point."""
+
+
+def _genpareto(c: float) -> Characteristic | None:
+    if c == 0:
+        return _gamma(1.0)
+    if c < 0:
+        return beta(1.0, -1 / c, 0.0, -1 / c)
+    return affine(_generalized_beta_prime(1.0, 1.0, 1 / c + 1).characteristic(), 1 / c)
+
+
+CLOSED_FORMS |= {
+    "t": student,
+    "genpareto": _genpareto,
+    "gennorm": lambda beta: symmetric(_generalized_gamma(1 / beta, beta)),
+    "dweibull": lambda c: symmetric(_generalized_gamma(1.0, c)),
+}

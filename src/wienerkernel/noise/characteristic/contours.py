@@ -1,0 +1,279 @@
+"""Characteristic functions of densities that continue to complex x: integrals along rotated half-lines."""
+
+from __future__ import annotations
+
+from functools import cached_property, partial
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from ..._typing import ComplexArray, FloatArray
+from .characteristic_function import (
+    HALF_PI,
+    INF,
+    Characteristic,
+    LogCF,
+    by_chunks,
+    expm1,
+    log1p,
+    piecewise,
+    polyval,
+)
+from .tabulated import tabulated
+
+__all__ = ["Contour", "student", "symmetric"]
+
+LARGEST = 1e5
+"""Of log E exp(sM): to resolve a mean beyond exp(1e5) would take too many nodes."""
+
+LEFTMOST = -700.0
+"""Logarithm of the smallest x: a pole x^(p-1) with p < 0.05 has more mass below than float64 rounds off."""
+
+
+class Contour:
+    """Characteristic function of a density on (0, inf) that continues to complex x.
+
+    The integral of f(x) exp(itx) is taken along x = exp(v + i alpha), where exp(itx) decays; the
+    trapezoidal rule in v converges exponentially.
+
+    Parameters
+    ----------
+    log_xf : callable
+        log(x f(x)) as a function of complex v = log x; a constant factor of f does not matter.
+    opening : float
+        f is analytic and does not grow in abs(arg x) < opening.
+    tail : float
+        Moments of order below ``tail`` exist.
+    upper : float
+        Upper end of the strip.
+    """
+
+    LEVELS = 8
+
+    def __init__(self, log_xf: LogCF, opening: float, tail: float = INF, upper: float = 0.0) -> None:
+        self.log_xf = log_xf
+        self.tail = tail
+        self.upper = upper
+        self.opening, self.reach = self._affordable(min(opening, np.pi))
+        self.sector = min(HALF_PI, 0.75 * self.opening)
+        self._rules: dict[int, tuple[ComplexArray, ComplexArray]] = {}
+        x, log_w = self.rule(0)
+        self.mean = float((np.exp(log_w) @ x).real)
+
+    def _affordable(self, opening: float) -> tuple[float, float]:
+        """Angles up to which the integral of abs(f) grows by exp(4.5) and by exp(0.75): digits that cancel."""
+        left, right = self._window(0.0)
+        v = np.linspace(left, right, 1000)
+        angle = opening * np.linspace(0.0, 0.999, 100)
+        height = self.log_xf(v + 1j * angle[:, None]).real
+        highest = height.max(axis=1)
+        growth = highest + np.log(np.sum(np.exp(height - highest[:, None]), axis=1))
+        growth -= growth[0]
+        return (
+            opening if growth[-1] < 4.5 else float(angle[np.argmax(growth > 4.5)]),
+            HALF_PI if growth[-1] < 0.75 else float(angle[np.argmax(growth > 0.75)]),
+        )
+
+    def _window(self, angle: float) -> tuple[float, float]:
+        """Interval of v = log abs(x) outside which the density is negligible."""
+        v = np.arange(LEFTMOST, 400.0, 0.05)
+        with np.errstate(over="ignore"):
+            height = self.log_xf(np.asarray(v + 1j * angle)).real
+        # Left: negligible next to x = 1e-12, which t = 1e12 sees. Right: negligible for the variance.
+        left = height > max(np.interp(-27.6, v, height), height.max() - 300) - 42
+        right = height + 2 * v > np.max(height + 2 * v) - 42
+        return v[np.argmax(left)] - 0.05, v[len(v) - 1 - np.argmax(right[::-1])] + 0.05
+
+    @property
+    def complete(self) -> bool:
+        """Whether the density has no pole so strong that float64 cannot reach all of its mass."""
+        left, right = self._window(0.0)
+        with np.errstate(all="ignore"):
+            height = self.log_xf(np.array([LEFTMOST, *np.linspace(left, right, 1000)]) + 0j).real
+        return bool(np.nan_to_num(height[0], nan=-np.inf) < np.nanmax(height) - 34)
+
+    def rule(self, level: int) -> tuple[ComplexArray, ComplexArray]:
+        """Nodes x and log weights for arg t about level / LEVELS of pi/2 (above) or of the sector (below)."""
+        if level not in self._rules:
+            # The contour stays between 0 < arg t + arg x < pi and arg x < opening.
+            lowest = max(0, -level) * self.sector / self.LEVELS
+            highest = min(self.opening, np.pi - max(0, level) * HALF_PI / self.LEVELS)
+            room = min((highest - lowest) / 2, self.reach)
+            angle = lowest + room
+            self._rules[level] = self._nodes(angle, 0.85 * 2 * np.pi * room / 42, *self._window(angle))
+        return self._rules[level]
+
+    def _nodes(
+        self, angle: float, step: float, left: float, right: float
+    ) -> tuple[ComplexArray, ComplexArray]:
+        v = np.arange(left, right + step, step) + 1j * angle
+        log_w = self.log_xf(np.asarray(v))
+        largest = log_w.real.max()
+        return np.exp(v), log_w - largest - np.log(np.sum(np.exp(log_w - largest)))
+
+    def moments(self, order: int, center: float) -> FloatArray:
+        """E (M - center)^k for k = 2, ..., order; NaN where the moment does not exist."""
+        out = np.full(order - 1, np.nan)
+        existing = [k for k in range(2, order + 1) if k < self.tail]
+        x, log_w = self._tilted(0.0, existing[-1] if existing else 0)
+        for k in existing:
+            out[k - 2] = np.sum(((x.real - center) * np.exp(log_w.real / k)) ** k)
+        return out
+
+    def direct(self, t: ComplexArray) -> ComplexArray:
+        """Log characteristic function at ``t`` of shape (n,) with Re t >= 0."""
+        angle = np.angle(t) * self.LEVELS
+        level = np.where(angle > 0, np.floor(angle / HALF_PI), np.floor(angle / self.sector + 1e-9)).astype(
+            int
+        )
+        out = np.empty(t.shape, dtype=complex)
+        # The rotated rules end with the sector. Below it x is real, and the mean of exp(itx) may be huge.
+        level = np.maximum(level, -self.LEVELS - 1)
+        overflow = (level < -self.LEVELS) & (-t.imag > self._steepest)
+        out[overflow] = INF
+        for k in np.unique(level[~overflow]):
+            where = (level == k) & ~overflow
+            s = min(float(np.abs(t[where]).max()), self._steepest)
+            x, log_w = self.rule(int(k)) if k >= -self.LEVELS else self._tilted(s)
+            out[where] = self._sum(t[where], x, log_w)
+        return out
+
+    @cached_property
+    def _steepest(self) -> float:
+        """Largest s for which log E exp(sM) is computed."""
+        v = np.arange(LEFTMOST, 400.0, 0.05)
+        with np.errstate(over="ignore", invalid="ignore"):
+            height = self.log_xf(np.asarray(v + 0j)).real
+            known = np.isfinite(height)
+            # s x + height <= LARGEST above its maximum, at all x
+            return float(np.min((LARGEST + height[known].max() - height[known]) / np.exp(v[known])))
+
+    def _tilted(self, s: float, order: int = 0) -> tuple[ComplexArray, ComplexArray]:
+        """Real nodes that resolve x^order exp(sx) f(x)."""
+        v = np.arange(LEFTMOST, 400.0, 0.01)
+        with np.errstate(over="ignore", invalid="ignore"):
+            height = self.log_xf(np.asarray(v + 0j)).real
+            tilted = np.nan_to_num(height + s * np.exp(v) + order * v, nan=-INF)
+        peak = int(np.argmax(tilted))
+        curvature = -np.diff(tilted[peak - 1 : peak + 2], 2)[0] / 1e-4 if s else 0.0
+        left = v[np.argmax(height > height.max() - 42)]
+        right = v[len(v) - 1 - np.argmax((tilted > tilted[peak] - 45)[::-1])]
+        return self._nodes(0.0, min(0.08 * self.opening, 0.6 / np.sqrt(curvature + 1)), left, right)
+
+    def _sum(self, t: ComplexArray, x: ComplexArray, log_w: ComplexArray) -> ComplexArray:
+        weights, reach = np.exp(log_w), float(np.abs(x).max())
+
+        def tiny(t: ComplexArray) -> ComplexArray:
+            # moments over k!, in units of the reach: with |t| reach < 1 the 20th is the last that float64 can see
+            powers = np.cumprod(np.tile(x / reach, (20, 1)), axis=0) @ weights
+            series = np.concatenate([[0.0], powers.real / np.cumprod(np.arange(1.0, 21.0))])
+            return log1p(polyval(1j * t * reach, series))
+
+        def small(t: ComplexArray) -> ComplexArray:
+            return log1p(expm1(1j * t[:, None] * x) @ weights)
+
+        def large(t: ComplexArray) -> ComplexArray:
+            out = np.empty(t.shape, dtype=complex)
+            octave = np.floor(np.log2(np.abs(t)))
+            for k in np.unique(octave):
+                where = octave == k
+                kept = _heard(t[where], x, log_w)
+                if not kept.any():  # so far out that not even the loudest node is a number
+                    out[where] = np.nan
+                    continue
+                out[where] = by_chunks(partial(_log_sum, x[kept], log_w[kept]), int(kept.sum()), t[where])
+            return out
+
+        mid = piecewise(1 / self.mean, lambda t: by_chunks(small, len(x), t), large)
+        return piecewise(1 / reach, tiny, mid)(t)
+
+    def characteristic(self) -> Characteristic:
+        """Tabulated along rays."""
+        return Characteristic(tabulated(self.direct, self.mean), (-INF, self.upper), self.sector)
+
+
+def _heard(t: ComplexArray, x: ComplexArray, log_w: ComplexArray) -> NDArray[np.bool_]:
+    """Which nodes any of the t, all of them large, can hear: next to the loudest, the others are rounding error."""
+    corners = np.multiply.outer(
+        [np.abs(t).min(), np.abs(t).max()], np.exp(1j * np.array([np.angle(t).min(), np.angle(t).max()]))
+    ).ravel()
+    loudness = log_w.real - (corners[:, None] * x).imag
+    return np.asarray(np.any(loudness > loudness.max(axis=1, keepdims=True) - 45, axis=0))
+
+
+def _log_sum(x: ComplexArray, log_w: ComplexArray, t: ComplexArray) -> ComplexArray:
+    """Log of the sum of exp(itx) with these weights, (n,)."""
+    terms = 1j * t[:, None] * x + log_w
+    largest = terms.real.max(axis=1)
+    return np.asarray(largest + np.log(np.exp(terms - largest[:, None]).sum(axis=1)))
+
+
+def symmetric(half: Contour) -> Characteristic:
+    """Law of a random sign times the variable of ``half``, which must have a light tail."""
+    raw = half.moments(16, 0.0)[::2]
+    unit = float(np.sqrt(raw[0]))
+    even = np.arange(2, 17, 2)
+    series = np.concatenate([[0.0], (-1.0) ** (even / 2) * raw / np.cumprod(even * (even - 1.0))])
+    # Up to here the last term is below 1e-16 of the first.
+    near = abs(1e-16 * series[1] / series[8]) ** (1 / 14)
+
+    def large(t: ComplexArray) -> ComplexArray:
+        plus, minus = half.direct(t), half.direct(t.conj()).conj()
+        return minus + log1p(expm1(plus - minus) / 2)
+
+    def small(t: ComplexArray) -> ComplexArray:
+        return log1p(polyval(t * t, series))
+
+    table = tabulated(piecewise(near, small, large), unit, power=2)
+
+    def logcf(t: ComplexArray) -> ComplexArray:
+        # even, and real on the real axis: one quadrant has all
+        t = np.where(t.real < 0, -t, t)
+        value = table(np.where(t.imag > 0, t.conj(), t))
+        return np.where(t.imag > 0, value.conj(), value)
+
+    return Characteristic(logcf, (-half.upper or 0.0, half.upper), half.sector)
+
+
+def student(df: float) -> Characteristic:
+    """Characteristic function of Student's law: x^m K_m(x) 2^(1-m) / Gamma(m), m = df/2, x = sqrt(df) t.
+
+    Where x is small the Bessel function loses log phi, and the mixture of normal laws is integrated instead:
+    phi - 1 = integral of g^(m-1) exp(-g) (exp(-x^2/4g) - 1) dg / Gamma(m).
+    """
+    m = df / 2
+    width = 1 / np.sqrt(m)
+    step = min(0.1, width / 4)
+    left = max(-42 / (m - 1), -105.0) - 12 * width
+    v = np.log(m) + np.arange(left, min(5.0, 12 * width) + step, step)
+    height = m * np.log(m) - m
+    total = np.sum(np.exp(m * v - np.exp(v) - height))
+
+    def mixture(x: ComplexArray) -> ComplexArray:
+        # g turns towards arg x where exp(-x^2/4g) is small, and stays real where the mass is.
+        ratio = (8 * np.exp(v) / np.abs(x * x)[:, None]) ** 2
+        turn = 1j * np.angle(x)[:, None] / (1 + ratio)
+        g = np.exp(v + turn)
+        weights = np.exp(m * (v + turn) - g - height) * (1 - 2 * turn * ratio / (1 + ratio))
+        return log1p(np.sum(weights * expm1(-(x * x)[:, None] / (4 * g)), axis=1) / total)
+
+    def debye(x: ComplexArray) -> ComplexArray:
+        root = np.sqrt(m * m + x * x)
+        correction = (3 - 5 * (m / root) ** 2) / (24 * root)
+        log_k = np.log(np.pi / (2 * root)) / 2 - root - m * np.log(x / (m + root)) + log1p(-correction)
+        return np.asarray(m * np.log(x) + log_k + constant)
+
+    def bessel(x: ComplexArray) -> ComplexArray:
+        return np.asarray(m * np.log(x) + np.log(special.kve(m, x)) - x + constant)
+
+    constant = (1 - m) * np.log(2) - special.gammaln(m)
+    # K overflows for large m, but then phi is below 1e-21 where Debye's expansion takes over.
+    many = m > 200
+    near = 14 * np.sqrt(m) if many else max(1.0, 2 * np.sqrt(m))
+    direct = piecewise(
+        near, lambda x: by_chunks(mixture, len(v), x), debye if many else piecewise(1e6, bessel, debye)
+    )
+    return Characteristic(
+        tabulated(lambda t: direct(np.sqrt(df) * t), power=2), (0.0, 0.0), 0.0 if many else HALF_PI
+    )

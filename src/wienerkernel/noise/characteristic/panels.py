@@ -1,0 +1,198 @@
+"""Characteristic functions of laws of which only the density is known: Legendre series on panels."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable
+from threading import RLock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._typing import ComplexArray, FloatArray
+from .characteristic_function import INF, Characteristic, expm1, log1p, polyval
+from .quadrature import atoms
+from .tabulated import tabulated
+
+__all__ = ["POINTS", "Tails", "density_panels", "numerical", "panelled", "tails"]
+
+Tails = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+
+POINTS = 16
+MAX_PANELS = 1000
+EPS = float(np.finfo(float).eps)
+_silence = RLock()
+
+
+def numerical(frozen: Any) -> Characteristic:
+    """Characteristic function of a continuous law of which only the density is known, for real t.
+
+    The density is represented by Legendre series on panels, whose Fourier transforms are spherical Bessel
+    functions, so that the error is about 1e-14 for every t, absolute, however fast exp(itx) oscillates.
+
+    Parameters
+    ----------
+    frozen : frozen scipy.stats law, or Noise
+        Anything with ``pdf``, ``cdf``, ``sf``, ``ppf``, ``isf``, ``mean`` and ``support``.
+    """
+    left, right, series = density_panels(frozen)
+    return panelled((left + right) / 2, (right - left) / 2, series, frozen)
+
+
+def panelled(middle: FloatArray, half: FloatArray, series: FloatArray, law: Any) -> Characteristic:
+    """Characteristic function of a law whose density is a Legendre series on each of many panels.
+
+    Parameters
+    ----------
+    middle, half : ndarray of shape (n,)
+        Middles and half widths of the panels, which may overlap: what they hold is added.
+    series : ndarray of shape (n, POINTS)
+        Coefficients of Legendre polynomials.
+    law : frozen scipy.stats law, or Noise
+        Of which the mean and the support are asked.
+    """
+    # 40 nodes resolve exp(itx) times the series on a panel of |t| half < 23.
+    x, w = np.polynomial.legendre.leggauss(40)
+    nodes = middle[:, None] + half[:, None] * x
+    masses = half[:, None] * w * (series @ np.polynomial.legendre.legvander(x, POINTS - 1).T)
+    total = masses.sum()
+    if not abs(total - 1) < 1e-6:
+        name = f"{law.dist.name}{law.args}" if hasattr(law, "dist") else repr(law)
+        msg = f"the density of {name} integrates to {total}, not to 1"
+        raise ValueError(msg)
+    masses, series = masses / total, series / total
+    mean = float(np.sum(masses * nodes))
+    spread = float(np.sqrt(np.sum(masses * (nodes - mean) ** 2)))
+    stated = float(law.mean())
+    mean = stated if abs(stated - mean) < 1e-12 * spread else mean
+    nodes, middle = nodes - mean, middle - mean
+    heavy = masses.sum(axis=1) > 1e-18
+    off_axis = atoms(nodes.ravel(), masses.ravel(), 0.0)
+
+    def waves(t: ComplexArray, wide: NDArray[np.bool_]) -> ComplexArray:
+        """Fourier transform of the wide panels, where z = t half exceeds every order."""
+        z = t.real[:, None] * half[wide]
+        # Spherical Bessel functions, upwards in the order
+        before, now = np.cos(z) / z, np.sin(z) / z
+        fourier = series[wide, 0] * now + 0j
+        for k in range(1, POINTS):
+            before, now = now, (2 * k - 1) / z * now - before
+            fourier += series[wide, k] * 1j**k * now
+        return np.asarray(np.sum(2 * half[wide] * fourier * np.exp(1j * t[:, None] * middle[wide]), axis=1))
+
+    def small(t: ComplexArray, wide: NDArray[np.bool_]) -> ComplexArray:
+        u = 1j * t[:, None]
+        rest = waves(t, wide) - masses[wide].sum() - u[:, 0] * np.sum(masses[wide] * nodes[wide])
+        return log1p(_exp_remainder(u * nodes[~wide].ravel()) @ masses[~wide].ravel() + rest)
+
+    def large(t: ComplexArray, wide: NDArray[np.bool_]) -> ComplexArray:
+        narrow = heavy & ~wide
+        bulk = np.exp(1j * t[:, None] * nodes[narrow].ravel()) @ masses[narrow].ravel()
+        phi = bulk + waves(t, heavy & wide)
+        return np.log(np.where(phi == 0, 1e-300, phi))
+
+    def centered(t: ComplexArray) -> ComplexArray:
+        if np.any(t.imag != 0):
+            return off_axis(t)
+        out = np.empty(t.shape, dtype=complex)
+        # Points of similar size share the choice of wide panels.
+        octave = np.floor(2 * np.log2(np.abs(t)))
+        for k in np.unique(octave):
+            where = np.flatnonzero(octave == k)
+            wide = 2 ** (k / 2) * half > POINTS
+            branch = small if 2 ** (k / 2) * spread < 1 else large
+            for start in range(0, len(where), 32):
+                part = where[start : start + 32]
+                out[part] = branch(t[part], wide)
+        return out
+
+    lower, upper = law.support()
+    table = tabulated(centered, spread, power=2)
+    strip = (-INF if np.isfinite(lower) else 0.0, INF if np.isfinite(upper) else 0.0)
+    return Characteristic(lambda t: 1j * mean * t + table(t), strip, 0.0)
+
+
+def tails(frozen: Any) -> Tails:
+    """Distribution function and survival function from the density alone, each accurate where it is small.
+
+    Parameters
+    ----------
+    frozen : frozen scipy.stats law
+    """
+    left, right, series = density_panels(frozen)
+    order = np.argsort(left)
+    left, right, series = left[order], right[order], series[order]
+    mass = series[:, 0] * (right - left)
+    below, above = np.cumsum(mass) - mass, np.cumsum(mass[::-1])[::-1] - mass
+    integral = np.polynomial.legendre.legint(series.T * (right - left) / 2, lbnd=-1)
+
+    def both(x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        panel = np.clip(np.searchsorted(left, x, side="right") - 1, 0, len(left) - 1)
+        y = np.clip((2 * x - left[panel] - right[panel]) / (right - left)[panel], -1.0, 1.0)
+        part = np.polynomial.legendre.legval(y, integral[:, panel], tensor=False)
+        lower, upper = below[panel] + part, above[panel] + (mass[panel] - part)
+        return lower / (lower + upper), upper / (lower + upper)
+
+    return both
+
+
+def _exp_remainder(z: ComplexArray) -> ComplexArray:
+    """exp(z) - 1 - z, relatively accurate as z -> 0."""
+    out = expm1(z) - z
+    near = np.abs(z) < 0.3
+    y = z[near]
+    out[near] = y * y / 2 * polyval(y, _REMAINDER)
+    return out
+
+
+_REMAINDER = 1 / np.cumprod([1.0, *range(3, 16)])
+
+
+def density_panels(frozen: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Intervals on which the density is a Legendre series, and the coefficients of shape (panels, POINTS)."""
+    x, w = np.polynomial.legendre.leggauss(POINTS)
+    vander = np.polynomial.legendre.legvander(x, POINTS - 1)
+    to_series = vander * w[:, None] * (np.arange(POINTS) + 0.5)
+    q = 10.0 ** -np.array([1.0, 2.0, 4.0, 8.0, 12.0, 16.0, 24.0, 32.0, 40.0])
+    low, median, high = frozen.ppf([0.25, 0.5, 0.75])
+    quartile = high - median
+    with _silence, np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # for all threads, hence the lock
+        edges = np.concatenate([[low, median, high], frozen.support(), getattr(frozen, "knots", [])])
+        for quantile in (frozen.ppf, frozen.isf):
+            with contextlib.suppress(ValueError, RuntimeError):  # so far out that some laws cannot tell them
+                edges = np.append(edges, quantile(q))
+        edges = np.unique(edges[np.isfinite(edges)])
+        far = median + np.multiply.outer([-1.0, 1.0], quartile * 2.0 ** np.arange(60))
+        beyond = ((far < edges[0]) | (far > edges[-1])) & (frozen.pdf(far) * np.abs(far - median) > 1e-30)
+        edges = np.unique(np.append(edges, far[beyond]))
+    left, right = edges[:-1], edges[1:]
+    done: list[tuple[FloatArray, FloatArray, FloatArray]] = []
+    while left.size:
+        nodes = ((left + right)[:, None] + (right - left)[:, None] * x) / 2
+        with np.errstate(all="ignore"):
+            density = np.nan_to_num(frozen.pdf(nodes), nan=0.0, posinf=0.0)
+        series = density @ to_series
+        mass = (right - left) * np.abs(series).max(axis=1)
+        tail = (right - left) * np.abs(series[:, -3:]).max(axis=1)
+        # The error of a panel is weighed by its part in the variance.
+        far = np.maximum(np.abs(left - median), np.abs(right - median)) / quartile
+        fine = (tail <= 4e-15 * mass) | (tail * (1 + far**2) < 1e-17) | (left.size > MAX_PANELS)
+        # Where x is rounded too coarsely for the density the panel takes its mass from the distribution
+        # function; next to a pole or a jump it becomes flat.
+        rounding = EPS * np.abs(left + right) * (np.abs(series) @ np.arange(POINTS))
+        coarse = ~fine & ((tail < rounding) | (right - left < 1e-12 * np.abs(left + right)))
+        series[coarse & (tail >= rounding), 1:] = 0.0
+        a, b = left[coarse], right[coarse]
+        exact = np.where(frozen.sf(a) < 0.5, frozen.sf(a) - frozen.sf(b), frozen.cdf(b) - frozen.cdf(a))
+        present = series[coarse, 0] * (b - a)
+        series[coarse] *= (exact / np.where(present == 0, 1.0, present))[:, None]
+        fine |= coarse | (right - left < 1e-280)
+        done.append((left[fine], right[fine], series[fine]))
+        left, right = left[~fine], right[~fine]
+        cut = (left + right) / 2
+        left, right = np.concatenate([left, cut]), np.concatenate([cut, right])
+    lefts, rights, all_series = (np.concatenate(parts) for parts in zip(*done, strict=True))
+    return lefts, rights, all_series

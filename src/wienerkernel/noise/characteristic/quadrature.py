@@ -1,0 +1,90 @@
+"""Characteristic functions as sums: over atoms, or over the nodes of a quadrature rule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._typing import ComplexArray, FloatArray
+from .characteristic_function import INF, Characteristic, LogCF, by_chunks, log1p, piecewise, polyval
+
+__all__ = ["atoms", "summed", "tanh_sinh"]
+
+
+def atoms(x: FloatArray, p: FloatArray, mean: float | None = None) -> LogCF:
+    """Log characteristic function of the law that puts mass ``p`` on the points ``x``.
+
+    The nodes and weights of a quadrature rule are such a law. Near t = 0 the sum is replaced by the series
+    in central moments, which keeps the relative accuracy of the logarithm.
+
+    Parameters
+    ----------
+    x, p : ndarray of shape (n,)
+    mean : float, optional
+        The mean, where it is known exactly.
+    """
+    p = p / p.sum()
+    center = float(p @ x) if mean is None else mean
+    reach = float(np.max(np.abs(x - center)))
+    order = 22
+    # Coefficients mu_k / k! in units of the reach, so that nothing overflows.
+    unit = (x - center) / (reach or 1.0)
+    series = np.array([p @ unit**k for k in range(order)]) / np.cumprod([1.0, *range(1, order)])
+    series[:2] = 0.0
+
+    def small(t: ComplexArray) -> ComplexArray:
+        return 1j * center * t + log1p(polyval(1j * t * reach, series))
+
+    def direct(t: ComplexArray) -> ComplexArray:
+        w = 1j * t
+        # Factor out the largest exponential, which sits at one end of the support unless t is real.
+        shift = np.where(w.real > 0, x.max(), np.where(w.real < 0, x.min(), center))
+        z = np.exp(w[:, None] * (x - shift[:, None])) @ p
+        with np.errstate(divide="ignore"):
+            return w * shift + np.log(z)
+
+    near = 1.0 / reach if reach else INF
+    return piecewise(near, small, lambda t: by_chunks(direct, len(x), t))
+
+
+def tanh_sinh(step: float, a: float, b: float, depth: float) -> tuple[FloatArray, FloatArray]:
+    """Nodes on (-1, 1) and log weights for ((1 + x)/2)^(a-1) ((1 - x)/2)^(b-1) dx/2.
+
+    The trapezoidal rule in u with x = tanh(pi/2 sinh u); nodes whose weight is below exp(-``depth``) of the
+    largest are left out. Every weight is relatively accurate, also next to an end.
+    """
+    # far enough that also x^(a-1) with the smallest exponent hides no mass
+    reach = np.arcsinh(max(1.0, depth / (np.pi * min(a, b, 1.0))))
+    u = step * np.arange(-np.ceil(reach / step), np.ceil(reach / step) + 1)
+    logit = np.pi * np.sinh(u)
+    log_p = np.log(step * np.pi * np.cosh(u)) - a * np.logaddexp(0, -logit) - b * np.logaddexp(0, logit)
+    kept = log_p > log_p.max() - depth
+    return np.tanh(logit[kept] / 2), log_p[kept]
+
+
+def summed(frozen: Any) -> Characteristic:
+    """Characteristic function of a discrete law on the integers, summed over the atoms that carry its mass.
+
+    Parameters
+    ----------
+    frozen : frozen scipy.stats law
+    """
+    lower, upper = (float(end) for end in frozen.support())
+    median = float(frozen.median())
+    reach = 2.0 ** np.arange(21)
+    ends = []
+    for side, end in ((-1, lower), (1, upper)):
+        beyond = median + side * reach
+        small = frozen.pmf(beyond) * reach < 1e-18
+        # The mass may vanish at single points: the reach must do for every longer one, too.
+        enough = np.flatnonzero(np.logical_and.accumulate(small[::-1])[::-1])
+        if not enough.size and abs(end - median) > reach[-1]:
+            msg = f"{frozen.dist.name}{frozen.args} has more than {reach[-1]:.0f} atoms, too many to sum"
+            raise ValueError(msg)
+        cut = beyond[enough[0]] if enough.size else end
+        ends.append(max(cut, end) if side < 0 else min(cut, end))
+    first, last = ends
+    x = np.arange(first, last + 1)
+    strip = (-INF if np.isfinite(lower) else 0.0, INF if np.isfinite(upper) else 0.0)
+    return Characteristic(atoms(x, frozen.pmf(x)), strip, 0.0)

@@ -1,0 +1,134 @@
+"""Costly characteristic functions as tables along the rays on which they are asked for."""
+
+from __future__ import annotations
+
+from threading import RLock
+
+import numpy as np
+
+from ..._typing import ComplexArray, FloatArray, IntArray
+from .characteristic_function import CHUNK, LogCF
+
+__all__ = ["tabulated"]
+
+# Cells of a ray: their width in log r, the degree of their polynomials, and how far they reach from 1/unit
+WIDTH, DEGREE, SPAN = 0.125, 12, 30.0
+UNKNOWN, LOGARITHM, PLAIN, DIRECT = 0, 1, 2, 3
+SAME_RAY = 4e-15
+_CHEBYSHEV = np.cos((np.arange(DEGREE + 1) + 0.5) * np.pi / (DEGREE + 1))
+_TO_CHEBYSHEV = np.polynomial.chebyshev.chebvander(_CHEBYSHEV, DEGREE) * (2 / (DEGREE + 1))
+_TO_CHEBYSHEV[:, 0] /= 2
+_TO_POWERS = np.zeros((DEGREE + 1, DEGREE + 1))
+for _k in range(DEGREE + 1):
+    _TO_POWERS[_k, : _k + 1] = np.polynomial.chebyshev.cheb2poly(np.eye(DEGREE + 1)[_k, : _k + 1])
+
+
+def _truncation(series: ComplexArray) -> FloatArray:
+    """Estimate of what a Chebyshev series leaves out; one coefficient may be small by chance."""
+    return np.maximum(np.abs(series[:, -1]), np.abs(series[:, -2]) / 16)
+
+
+def tabulated(direct: LogCF, unit: float = 1.0, power: int = 1) -> LogCF:
+    """Replace a costly log characteristic function by tables along the rays on which it is asked for.
+
+    A ray is cut into cells of equal length in log r, each with its own polynomial. Below r = 1/unit the table
+    holds log phi / t^power, which tends to a constant, and so keeps the relative accuracy. Cells that the
+    polynomial does not resolve, and points that are not on a common ray, are evaluated directly.
+
+    Parameters
+    ----------
+    direct : callable
+        log phi for complex t of shape (n,).
+    unit : float
+        Scale of the law.
+    power : int
+        1, or 2 if the mean is 0.
+    """
+    rays: dict[float, tuple[ComplexArray, IntArray]] = {}
+    lock = RLock()  # threads share the table of a law
+    cells = int(2 * SPAN / WIDTH)
+    zero = cells // 2
+
+    def build(angle: float, cell: IntArray, powers: ComplexArray, state: IntArray) -> None:
+        middle = -SPAN + WIDTH * (cell + 0.5)
+        t = np.exp(middle[:, None] + WIDTH / 2 * _CHEBYSHEV + 1j * angle) / unit
+        values = direct(t.ravel()).reshape(t.shape)
+        values.imag = np.unwrap(values.imag, axis=1)
+        near = cell < zero
+        phi = np.exp(np.where(values.real < 1, values, np.nan))
+        values[near] /= t[near] ** power
+        values[~np.isfinite(values).all(axis=1)] = np.nan
+        size, largest = np.abs(values).max(axis=1), np.minimum(np.abs(phi).max(axis=1), 1.0)
+        # Near 0 the relative error of log phi counts; farther out 2e-15 in phi itself is good enough, and
+        # around a zero of phi its logarithm is not smooth, but phi is.
+        logarithm, plain = values @ _TO_CHEBYSHEV, phi @ _TO_CHEBYSHEV
+        error = _truncation(logarithm)
+        built = np.where(near, error <= 1e-13 * size, (error <= 1e-14 * size) | (error * largest <= 2e-15))
+        resolved = ~near & (_truncation(plain) <= 2e-15)
+        state[cell] = np.select([built, resolved], [LOGARITHM, PLAIN], DIRECT)
+        powers[cell] = (
+            np.where(built[:, None], logarithm, np.where(resolved[:, None], plain, 0.0)) @ _TO_POWERS
+        )
+
+    def on_ray(t: ComplexArray, r: FloatArray, angle: float) -> ComplexArray:
+        position = (np.log(np.maximum(r * unit, 1e-300)) + SPAN) / WIDTH
+        cell = np.clip(position, 0, cells - 1).astype(np.intp)
+        y = np.clip(2 * (position - cell) - 1, -1.0, 1.0)
+        with lock:
+            # A ray that differs by rounding is the same ray.
+            angle = next((known for known in rays if abs(known - angle) <= SAME_RAY), angle)
+            if angle not in rays:
+                rays[angle] = np.zeros((cells, DEGREE + 1), dtype=complex), np.zeros(cells, dtype=np.intp)
+            powers, state = rays[angle]
+            fresh = np.unique(cell[state[cell] == UNKNOWN])
+            if fresh.size:
+                build(angle, fresh, powers, state)
+        rows = powers[cell]
+        out: ComplexArray = rows[:, DEGREE]
+        for k in range(DEGREE - 1, -1, -1):
+            out = out * y + rows[:, k]
+        out *= np.where(cell < zero, t**power, 1.0)
+        plain = state[cell] == PLAIN
+        if plain.any():
+            out[plain] = np.log(out[plain])
+        beyond = (state[cell] == DIRECT) | (position > cells)
+        if beyond.any():
+            out[beyond] = direct(t[beyond])
+        return out
+
+    def off_table(t: ComplexArray) -> ComplexArray:
+        # Below the table, as at t = 0, log phi is a power of t.
+        r = np.abs(t)
+        tiny = r * unit < np.exp(-SPAN)
+        safe = np.where(tiny, np.exp(-SPAN) / unit, t)
+        out = direct(safe)
+        out[tiny] *= (t[tiny] / safe[tiny]) ** power
+        return out
+
+    def right_half(t: ComplexArray) -> ComplexArray:
+        """Re t >= 0, shape (n,)."""
+        if t.size < 32:
+            return off_table(t)
+        r = np.abs(t)
+        largest = int(np.argmax(r))
+        ray = t[largest] / (r[largest] or 1.0)
+        if np.any(np.abs(t - r * ray) > SAME_RAY * r):
+            return off_table(t)
+        return on_ray(t, r, float(np.angle(ray)))
+
+    def logcf(t: ComplexArray) -> ComplexArray:
+        t = np.asarray(t, dtype=complex)
+        flat = t.ravel()
+        # phi(-t) = conj(phi(conj t)) for every real law
+        left = flat.real < 0
+        flat = np.where(left, -flat.conj(), flat)
+        out = np.empty(flat.shape, dtype=complex)
+        above = flat.imag > 0
+        for part in (above, ~above):
+            if part.any():
+                for start in range(0, int(part.sum()), CHUNK // 8):
+                    where = np.flatnonzero(part)[start : start + CHUNK // 8]
+                    out[where] = right_half(flat[where])
+        return np.where(left, out.conj(), out).reshape(t.shape)
+
+    return logcf

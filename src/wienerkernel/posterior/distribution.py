@@ -1,0 +1,209 @@
+"""The law of a prediction at the query points, with the names and broadcasting of ``scipy.stats``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._typing import FloatArray, RandomState
+from ..backend import arrays
+from ..chaos import ChaosForm
+from ..law import LinearCombination
+from ..noise.base import as_generator
+
+if TYPE_CHECKING:
+    from .posterior import Posterior
+
+__all__ = ["OF", "PredictiveDistribution"]
+
+OF = ("estimate", "function", "observation")
+"""The three random variables that can be asked for at x."""
+
+
+class PredictiveDistribution:
+    """The law of a prediction at m query points, with the names and broadcasting of ``scipy.stats``.
+
+    Its shape is (m,), or (m, n_y) for several outputs; arguments broadcast against it. It works on NumPy arrays,
+    whatever the library of X.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    X : ndarray of shape (m, d)
+    of : {"estimate", "function", "observation"}
+    verbose : bool
+        Tell on standard error how far long computations are.
+
+    Attributes
+    ----------
+    law : LinearCombination
+        Law of the deviation from ``mu``, of shape (m,); that of output k is ``scale[k]`` times as large.
+    mu : ndarray of shape (m,) or (m, n_y)
+        Estimate of f.
+    scale : ndarray of shape (1,) or (n_y,)
+
+    Examples
+    --------
+    >>> from scipy import stats
+    >>> from wienerkernel import RBF, WienerKernelRegressor
+    >>> noise = stats.gamma(0.25, scale=2)
+    >>> model = WienerKernelRegressor(4.21**2 * RBF(3.59), noise=noise, tuning=None).fit([[-5.0], [0.0], [5.0]], [1.0, 2.0, 3.0])
+    >>> Y = model.predict_distribution([[0.0], [1.0]])
+    >>> Y.skewness().round(3).tolist()   # the opposite skew of the noise
+    [-3.991, -3.7]
+    """
+
+    def __init__(self, posterior: Posterior, X: FloatArray, of: str, verbose: bool = False) -> None:
+        if of not in OF:
+            msg = f"of must be one of {', '.join(map(repr, OF))}, got {of!r}"
+            raise ValueError(msg)
+        self.of = of
+        self.mu: FloatArray = arrays.as_numpy(posterior.mean(X))
+        self.scale = posterior.output_scale
+        self._posterior = posterior
+        self._X = X
+        noise = posterior.noise
+        weights, counts = posterior.noise_weights(X)
+        loc = noise.mean() * (weights @ counts)  # Yhat - mu = -sum_i a_i (M_i - m0)
+        weights = -weights
+        model = (
+            np.zeros(X.shape[0]) if of == "estimate" else arrays.as_numpy(posterior.smoother.variances(X)[0])
+        )
+        if of == "observation":
+            weights = np.column_stack([weights, np.ones(X.shape[0])])
+            counts = np.append(counts, 1)
+        self.law = LinearCombination(
+            noise, weights, counts=counts, loc=loc, normal_std=np.sqrt(model), verbose=verbose
+        )
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(m,) or (m, n_y)."""
+        return self.mu.shape
+
+    def _spread(self, values: FloatArray, power: int = 1) -> FloatArray:
+        """What is common to all outputs, (m,), times a power of their scales."""
+        return np.asarray(values.reshape(values.shape + (1,) * (self.mu.ndim - 1)) * self.scale**power)
+
+    def mean(self) -> FloatArray:
+        """Mean; that of an observation includes the mean of its noise."""
+        return self.mu + self._spread(self.law.mean())
+
+    def var(self) -> FloatArray:
+        """Variance."""
+        return self._spread(self.law.var(), 2)
+
+    def std(self) -> FloatArray:
+        """Standard deviation."""
+        return self._spread(self.law.std())
+
+    def skewness(self) -> FloatArray:
+        """Skewness."""
+        return self._spread(self.law.skewness(), 0)
+
+    def kurtosis(self) -> FloatArray:
+        """Excess kurtosis."""
+        return self._spread(self.law.kurtosis(), 0)
+
+    def cumulant(self, order: int) -> FloatArray:
+        """Cumulant of the given order, 1 to 8."""
+        return self.mean() if order == 1 else self._spread(self.law.cumulant(order), order)
+
+    def _evaluate(
+        self, function: Callable[..., Any], argument: ArrayLike, shifted: bool, **options: Any
+    ) -> Any:
+        """Apply a method of the law, whose last axis is the query point, to an argument of the whole shape."""
+        x = np.asarray(argument, dtype=float)
+        if shifted:
+            x = (x - self.mu) / self.scale
+        if self.mu.ndim == 1:
+            return function(x, **options)
+        x = np.broadcast_to(x, np.broadcast_shapes(x.shape, self.shape))
+        result = function(np.moveaxis(x, -1, 0), **options)
+        if isinstance(result, tuple):
+            return tuple(np.moveaxis(part, 0, -1) for part in result)
+        return np.moveaxis(result, 0, -1)
+
+    def pdf(self, y: ArrayLike, **options: Any) -> Any:
+        """Density at y."""
+        result = self._evaluate(self.law.pdf, y, True, **options)
+        return (
+            tuple(part / self.scale for part in result) if isinstance(result, tuple) else result / self.scale
+        )
+
+    def logpdf(self, y: ArrayLike, **options: Any) -> Any:
+        """Logarithm of the density at y."""
+        return self._evaluate(self.law.logpdf, y, True, **options) - np.log(self.scale)
+
+    def cdf(self, y: ArrayLike, **options: Any) -> Any:
+        """Probability of at most y."""
+        return self._evaluate(self.law.cdf, y, True, **options)
+
+    def sf(self, y: ArrayLike, **options: Any) -> Any:
+        """Probability of more than y, accurate where it is small."""
+        return self._evaluate(self.law.sf, y, True, **options)
+
+    def _quantile(self, function: Callable[..., Any], q: ArrayLike, **options: Any) -> Any:
+        result = self._evaluate(function, q, False, **options)
+        if isinstance(result, tuple):
+            return result[0] * self.scale + self.mu, result[1]
+        return result * self.scale + self.mu
+
+    def ppf(self, q: ArrayLike, **options: Any) -> Any:
+        """Quantile: the smallest y with ``cdf(y) >= q``."""
+        return self._quantile(self.law.ppf, q, **options)
+
+    def isf(self, q: ArrayLike, **options: Any) -> Any:
+        """Upper quantile: the smallest y with ``sf(y) <= q``."""
+        return self._quantile(self.law.isf, q, **options)
+
+    def interval(self, confidence: float = 0.95) -> tuple[FloatArray, FloatArray]:
+        """Equal-tailed interval."""
+        lower, upper = self.law.interval(confidence)
+        return self.mu + self._spread(lower), self.mu + self._spread(upper)
+
+    def hdi(self, confidence: float = 0.95) -> tuple[FloatArray, FloatArray]:
+        """Shortest interval, which is what a skewed law needs."""
+        lower, upper = self.law.hdi(confidence)
+        return self.mu + self._spread(lower), self.mu + self._spread(upper)
+
+    def rvs(self, size: int = 1, random_state: RandomState = None) -> FloatArray:
+        """Draw sample functions: one draw of the noise in the data is one function on all of X.
+
+        Parameters
+        ----------
+        size : int
+            Number of functions.
+        random_state : int, numpy Generator or RandomState, or None
+
+        Returns
+        -------
+        ndarray of shape (size, m) or (size, m, n_y)
+        """
+        generator = as_generator(random_state)
+        outputs = [self._draw(size, generator) for _ in range(self.mu.size // self._X.shape[0])]
+        return (np.stack(outputs, axis=-1) * self.scale).reshape(size, *self.shape) + self.mu
+
+    def _draw(self, size: int, generator: Any) -> FloatArray:
+        noise = self._posterior.noise
+        weights, counts = self._posterior.noise_weights(self._X)
+        estimate = LinearCombination(noise, -weights, counts=counts, loc=noise.mean() * (weights @ counts))
+        draws = np.asarray(estimate.rvs(size, random_state=generator))
+        if self.of != "estimate":
+            covariance = arrays.as_numpy(self._posterior.smoother.model_covariance(self._X))
+            values, vectors = np.linalg.eigh(covariance)
+            root = vectors * np.sqrt(np.maximum(values, 0.0))
+            draws = draws + generator.standard_normal(draws.shape) @ root.T
+        if self.of == "observation":
+            draws = draws + noise.rvs(draws.shape, random_state=generator)
+        return draws
+
+    def chaos(self) -> ChaosForm:
+        """Chaos form (12) of the estimate: coefficients and joint basis."""
+        if self.of != "estimate":
+            msg = f"the chaos form (12) is that of of='estimate'; this is of={self.of!r}"
+            raise ValueError(msg)
+        return self._posterior.chaos(self._X)

@@ -1,0 +1,93 @@
+"""Result objects of a fitted model: the variances by cause, leave-one-out predictions, gradients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .._typing import FloatArray
+
+__all__ = ["LeaveOneOut", "PredictionGradient", "Uncertainty"]
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """Variances at the query points, by cause; for several outputs of shape (m, n_y), each in its units.
+
+    Attributes
+    ----------
+    noise : ndarray of shape (m,)
+        V = s2 |a|^2, caused by the noise in the data (sigma_WK^2, eq. 14). More samples at x remove it.
+    model : ndarray of shape (m,)
+        P2, caused by places not yet looked at. Samples near x remove it. What is left of k(x, x) after cancellation,
+        so that its error is about 1e-16 k(x, x), or 6e-8 k(x, x) in single precision.
+    aleatoric : ndarray of shape (m,)
+        s2, the noise of a new observation. Nothing removes it.
+
+    Examples
+    --------
+    >>> u = Uncertainty(np.array([0.5]), np.array([0.25]), np.array([1.0]))
+    >>> u.epistemic.tolist(), u.total.tolist()
+    ([0.75], [1.75])
+    """
+
+    noise: FloatArray
+    model: FloatArray
+    aleatoric: FloatArray
+
+    @property
+    def epistemic(self) -> FloatArray:
+        """Variance of f(x) given the data, V + P2; sigma_GP^2 (eq. 2b) when the ridge is the noise variance."""
+        return self.noise + self.model
+
+    @property
+    def total(self) -> FloatArray:
+        """Variance of a new observation at x (eq. 3)."""
+        return self.noise + self.model + self.aleatoric
+
+
+@dataclass(frozen=True)
+class LeaveOneOut(Uncertainty):
+    """What the model fitted without sample i says about sample i, for every i.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (n,) or (n, n_y)
+        Prediction of f(x_i).
+    residual : ndarray of shape (n,) or (n, n_y)
+        y_i, less the mean of its noise, minus ``mean``.
+    noise, model, aleatoric : ndarray of shape (n,) or (n, n_y)
+        Variances, as in :class:`Uncertainty`; ``total`` is the variance of ``residual``.
+
+    Examples
+    --------
+    >>> from wienerkernel import RBF, WienerKernelRegressor
+    >>> model = WienerKernelRegressor(RBF(1.0), tuning=None).fit([[0.0], [0.0]], [0.0, 1.0])
+    >>> left_out = model.loo()
+    >>> left_out.mean.round(9).tolist(), left_out.residual.round(9).tolist()
+    ([0.5, 0.0], [-0.5, 1.0])
+    """
+
+    mean: FloatArray
+    residual: FloatArray
+
+
+@dataclass(frozen=True)
+class PredictionGradient:
+    """Gradients with respect to the query point.
+
+    Attributes
+    ----------
+    mean, noise, model : ndarray of shape (m, d) or (m, n_y, d)
+        Of the mean and of the variances V and P2.
+
+    Examples
+    --------
+    >>> from wienerkernel import RBF, WienerKernelRegressor
+    >>> model = WienerKernelRegressor(RBF(1.0), tuning=None).fit([[0.0]], [2.0])
+    >>> model.predict_gradient([[1.0]]).mean.round(4).tolist()   # -x exp(-x^2 / 2)
+    [[-0.6065]]
+    """
+
+    mean: FloatArray
+    noise: FloatArray
+    model: FloatArray

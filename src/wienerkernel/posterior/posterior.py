@@ -1,0 +1,174 @@
+"""What a fitted model says at x: the uncertainty by its causes, the three random variables, the chaos form.
+
+The prediction is Yhat(x) = mu(x) - sum_i a_i(x) (M_i - m0) (eq. 12), linear in the noise. Adding the model part
+N(0, P2) gives the function value, adding a fresh M to that gives a new observation: the paper's three tubes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .._typing import Array, FloatArray, IntArray
+from ..backend import arrays
+from ..chaos import ChaosForm, Expansion, lift, two_term
+from ..kernels import FeatureMap
+from ..noise.base import Noise
+from ..smoother import Smoother
+from ..smoother.gradient import mean_gradient, variance_gradients
+from ..smoother.leave_one_out import leave_one_out
+from .distribution import PredictiveDistribution
+from .parts import LeaveOneOut, PredictionGradient, Uncertainty
+
+__all__ = ["Posterior"]
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """A smoother and the law of its noise: the one immutable object behind a fitted model.
+
+    Output k is c_k times what the smoother estimates: it has the kernel c_k^2 k and the noise c_k M. The weights a(x)
+    are common to all outputs.
+
+    Parameters
+    ----------
+    smoother : Smoother
+        Its targets are those of the outputs over their scales.
+    noise : Noise
+    single_output : bool
+        Whether there is one output, given as a vector: what depends on y then has shape (m,), not (m, n_y).
+    ridge_is_noise_variance : bool
+        Whether the regularizer is the noise covariance, so that V + P2 is the variance of a Gaussian process.
+    output_scale : ndarray of shape (n_y,), default=None
+        The scales c_k, which multiply to 1; None is 1 for all.
+
+    Examples
+    --------
+    >>> from wienerkernel import RBF, WienerKernelRegressor
+    >>> model = WienerKernelRegressor(RBF(1.0), tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
+    >>> model.posterior_.uncertainty(np.array([[0.5]])).aleatoric.tolist()
+    [1.0]
+    """
+
+    smoother: Smoother
+    noise: Noise
+    single_output: bool
+    ridge_is_noise_variance: bool
+    output_scale: FloatArray = field(default_factory=lambda: np.empty(0))
+
+    def __post_init__(self) -> None:
+        if not len(self.output_scale):
+            object.__setattr__(self, "output_scale", np.ones(self.smoother.targets.shape[1]))
+
+    def _outputs(self, values: Array) -> Array:
+        """What is linear in y, (m, n_y), in the units and the shape that y had."""
+        return values[:, 0] if self.single_output else values * arrays.like(self.output_scale, values)
+
+    def _variances(self, values: Array) -> Array:
+        """Variances (...) that all outputs have in common, in the units of each: (...) or (..., n_y)."""
+        return values if self.single_output else values[..., None] * arrays.like(self.output_scale**2, values)
+
+    def mean(self, X: Array) -> Array:
+        """Estimate mu(x) of f, (m,) or (m, n_y)."""
+        return self._outputs(self.smoother.mean(X))
+
+    def _parts(self, X: Array) -> tuple[Array, Array, Array, Array]:
+        """Mean of the smoother (m, n_y), and noise, model and aleatoric variance without the scales (m,)."""
+        mean, model, gain = self.smoother.mean_and_parts(X)
+        s2 = float(self.noise.var())
+        return mean, s2 * gain, model, s2 + 0 * gain
+
+    def mean_and_uncertainty(self, X: Array) -> tuple[Array, Uncertainty]:
+        """Estimate of f and its variances by cause at the rows of X, from one evaluation of the kernel."""
+        mean, *parts = self._parts(X)
+        return self._outputs(mean), Uncertainty(*map(self._variances, parts))
+
+    def uncertainty(self, X: Array) -> Uncertainty:
+        """Variances by cause at the rows of X, (m,) or (m, n_y)."""
+        return self.mean_and_uncertainty(X)[1]
+
+    def common_uncertainty(self, X: Array) -> Uncertainty:
+        """Variances by cause at the rows of X, (m,), of which output k has c_k^2 times as much."""
+        return Uncertainty(*self._parts(X)[1:])
+
+    def mean_and_epistemic(self, X: Array) -> tuple[Array, Array]:
+        """Estimate of f and its variance V + P2 at the rows of X, by the shorter way where there is one."""
+        if not self.ridge_is_noise_variance:
+            mean, parts = self.mean_and_uncertainty(X)
+            return mean, parts.epistemic
+        mean, variance = self.smoother.mean_and_variance(X)
+        return self._outputs(mean), self._variances(variance)
+
+    def covariance(self, X: Array) -> Array:
+        """Covariance of the function values at the rows of X, (m, m) or (m, m, n_y)."""
+        weights, counts = self.noise_weights(X)
+        noise = self.noise.var() * (weights * counts) @ weights.T
+        common = self.smoother.model_covariance(X) + arrays.like(noise, self.smoother.factor)
+        return self._variances(common)
+
+    def noise_weights(self, X: Array) -> tuple[FloatArray, IntArray]:
+        """Weights L'a of the independent noise variables (m, J), and how many variables share each (J,); NumPy."""
+        return self.smoother.samples.per_noise(arrays.as_numpy(self.smoother.weights(X)))
+
+    def gradient(self, X: Array) -> PredictionGradient:
+        """Gradients of the mean and of both parts of the variance with respect to x."""
+        mean = mean_gradient(self.smoother, X)
+        model, gain = variance_gradients(self.smoother, X)
+        noise = float(self.noise.var()) * gain
+        if self.single_output:
+            return PredictionGradient(mean[:, 0, :], noise, model)
+        scale = arrays.like(self.output_scale[:, None], mean)
+        return PredictionGradient(scale * mean, scale**2 * noise[:, None, :], scale**2 * model[:, None, :])
+
+    def distribution(
+        self, X: FloatArray, of: str = "estimate", verbose: bool = False
+    ) -> PredictiveDistribution:
+        """The random variable ``of`` at the rows of X."""
+        return PredictiveDistribution(self, X, of, verbose)
+
+    def leave_one_out(self) -> LeaveOneOut:
+        """What the model without sample i says about sample i."""
+        residual, model, gain = leave_one_out(self.smoother)
+        s2, scale = self.noise.var(), self.smoother.samples.scale
+        parts = {
+            "noise": self._variances(s2 * gain),
+            "model": self._variances(model),
+            "aleatoric": self._variances(s2 * (scale**2 if scale.ndim == 1 else np.sum(scale**2, axis=1))),
+            "mean": self._outputs(self.smoother.targets - residual),
+            "residual": self._outputs(residual),
+        }
+        return LeaveOneOut(**{name: arrays.like(part, self.smoother.factor) for name, part in parts.items()})
+
+    def chaos(self, X: FloatArray) -> ChaosForm:
+        """Chaos form (12) of the estimate at the rows of X; coefficients (m, 1 + D(L-1)), or (m, n_y, ...).
+
+        Several outputs share the coefficients' layout but not the germs: each output has its own.
+        """
+        return self._lift(arrays.as_numpy(self.smoother.weights(X)), arrays.as_numpy(self.mean(X)))
+
+    def feature_weights(self) -> ChaosForm:
+        """Chaos form of the weights W in f = W'phi (Lemma 1); coefficients (n_phi, 1 + D(L-1)).
+
+        Raises
+        ------
+        TypeError
+            Unless the kernel is a :class:`FeatureMap` and there is no trend: W lives in feature space.
+        """
+        kernel, smoother = self.smoother.kernel, self.smoother
+        if not isinstance(kernel, FeatureMap) or smoother.trend.kind:
+            msg = "the weights W of Lemma 1 need kernel=FeatureMap(phi, scale) and trend=None"
+            raise TypeError(msg)
+        phi = kernel.scale**2 * kernel.features(smoother.places).T  # (n_phi, U)
+        weights, mean = phi @ smoother.inverse, self._outputs(phi @ smoother.dual)
+        return self._lift(arrays.as_numpy(weights), arrays.as_numpy(mean))
+
+    def _lift(self, weights: FloatArray, mean: FloatArray) -> ChaosForm:
+        """Chaos form from the weights of the places: -a_i m_j on phi_j(xi_i), one germ a sample."""
+        expansion = self.noise if isinstance(self.noise, Expansion) else two_term(self.noise)
+        scale = self.smoother.samples.scale
+        weights = self.smoother.samples.per_sample(weights)
+        weights = weights @ scale if scale.ndim == 2 else weights * scale
+        if not self.single_output:
+            weights = weights[:, None, :] * self.output_scale[:, None]
+        return lift(expansion, weights, mean)

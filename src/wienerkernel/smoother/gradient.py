@@ -1,0 +1,122 @@
+"""Gradients of the mean and of both parts of the variance with respect to the query point x.
+
+The weights of the places are b = Q k(x) + T h(x) with Q = A - AH S^-1 H'A, T = AH S^-1 and S = H'AH (Q = A without a
+trend), so each gradient is a row of weights against dk(x, x_u)/dx, one against dh/dx, and dk(x, x)/dx.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._typing import Array
+from ..backend import arrays
+from ..backend.linalg import solve_lower, solve_lower_transposed
+from .samples import Samples
+from .smoother import Smoother, times
+
+__all__ = ["gain_ratio", "mean_gradient", "variance_gradients"]
+
+
+def mean_gradient(smoother: Smoother, X: Array) -> Array:
+    """Gradient of the mean a(x)'y0.
+
+    Parameters
+    ----------
+    smoother : Smoother
+    X : ndarray of shape (m, d)
+
+    Returns
+    -------
+    ndarray of shape (m, n_y, d)
+
+    Raises
+    ------
+    TypeError
+        If the kernel has no analytic gradient with respect to x.
+    """
+    xp, places, dual = arrays.namespace(smoother.places), smoother.places, smoother.dual.T[:, None, :]
+    of_trend = smoother.trend_coefficients.T @ smoother.trend.gradient  # (n_y, d)
+
+    def gradient(part: Array) -> tuple[Array]:
+        weights = xp.broadcast_to(dual, (dual.shape[0], part.shape[0], dual.shape[2]))
+        of_kernel = smoother.kernel.input_pullback(part, places, weights)
+        return (xp.permute_dims(arrays.like(of_kernel, places), (1, 0, 2)) + of_trend,)
+
+    return smoother.by_chunks(gradient, X)[0]
+
+
+def variance_gradients(smoother: Smoother, X: Array) -> tuple[Array, Array]:
+    """Gradients of the model part P2 and of the noise gain |L'a|^2; the noise part is V = s2 |L'a|^2.
+
+    Parameters
+    ----------
+    smoother : Smoother
+    X : ndarray of shape (m, d)
+
+    Returns
+    -------
+    model : ndarray of shape (m, d)
+    gain : ndarray of shape (m, d)
+
+    Raises
+    ------
+    TypeError
+        If the kernel has no analytic gradient with respect to x.
+    """
+    xp, kernel, places = arrays.namespace(smoother.places), smoother.kernel, smoother.places
+    slope, ratio = smoother.trend.gradient, gain_ratio(smoother.samples)
+
+    def gradients(part: Array) -> tuple[Array, Array]:
+        b, solved = _weigh(smoother, part)
+        # CrossKernel dk and dh: 2 Q G b and 2 T'G b for b'Gb, and the same with R for b'Rb
+        of_gain = _projected(smoother, 2 * times(b, smoother.gain))
+        if ratio is None:
+            of_ridge = _projected(smoother, 2 * times(b, smoother.regularizer))
+        else:
+            of_ridge = ratio * of_gain[0], ratio * of_gain[1]
+        # P2 = sigma^2 - b'Rb with d sigma^2 = d k(x,x) - 2 b'dk + 2 (S^-1 (h - H'A k))'dh
+        weights = xp.stack([-2 * b - of_ridge[0], of_gain[0]])
+        of_kernel = arrays.like(kernel.input_pullback(part, places, weights), places)
+        model = kernel.diag_gradient(part) + of_kernel[0, :, :] + (2 * solved - of_ridge[1]) @ slope
+        return model, of_kernel[1, :, :] + of_gain[1] @ slope
+
+    model, gain = smoother.by_chunks(gradients, X)
+    return model, gain
+
+
+def gain_ratio(samples: Samples) -> float | None:
+    """The number c with R = c L L' at all places, or None if there is none.
+
+    Parameters
+    ----------
+    samples : Samples
+
+    Returns
+    -------
+    float or None
+        The noise variance, when that is the ridge. Correlated noise is not looked at.
+    """
+    regularizer, gain = samples.regularizer, samples.gain
+    if regularizer.ndim == 2 or gain.ndim == 2:
+        return None
+    ratio = float(regularizer[0] / gain[0])
+    return ratio if np.allclose(regularizer, ratio * gain, rtol=1e-14, atol=0.0) else None
+
+
+def _weigh(smoother: Smoother, X: Array) -> tuple[Array, Array]:
+    """Weights b of the places (m, U), and S^-1 (h - H'A k) (m, q)."""
+    v, _, solved = smoother.whiten(X, smoother.cross(X))
+    if smoother.trend.kind:
+        v += solved @ smoother.whitened_trend
+    return solve_lower_transposed(smoother.factor, v), solved
+
+
+def _projected(smoother: Smoother, rows: Array) -> tuple[Array, Array]:
+    """Q c and T'c for each row c: (m, U) and (m, q); the rows are overwritten."""
+    v = solve_lower(smoother.factor, rows)
+    if not smoother.trend.kind:
+        return solve_lower_transposed(smoother.factor, v), rows[:, :0]
+    xp = arrays.namespace(v)
+    solved = xp.linalg.solve(smoother.information, smoother.whitened_trend @ v.T).T
+    v -= solved @ smoother.whitened_trend
+    return solve_lower_transposed(smoother.factor, v), solved

@@ -1,0 +1,309 @@
+"""Data, kernel and ridge become weights: factor once, then everything is a function of a(x).
+
+For regularizer R (rho^2 I in the paper) and weights a = (K + R)^-1 k(x), the mean is a'y0 (eq. 13a), the noise part
+of the variance is s2 |L'a|^2 (13b) and the model part is P2 = k(x,x) - 2 a'k + a'Ka. With a trend of basis functions
+h, the weights are those of universal kriging, a = A k + A H (H'AH)^-1 (h - H'A k): still linear in y, so the rest
+holds as it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+
+from .._typing import Array, FloatArray
+from ..backend import arrays
+from ..backend.growable_cholesky import GrowableCholesky
+from ..backend.linalg import (
+    NotPositiveDefiniteError,
+    add_outer,
+    cholesky,
+    inverse_from_cholesky,
+    matmul,
+    solve_lower,
+    solve_lower_transposed,
+)
+from ..kernels import Kernel, gram
+from ..kernels.cross_kernel import CrossKernel
+from ..kernels.tiles import mirrored
+from .samples import Samples
+from .trend import Trend
+
+__all__ = ["CANCELLED", "Smoother", "quadratic_form", "times"]
+
+CHUNK = 2**20  # kernel values of a chunk of queries, 8 MiB: memory of this size is used again, not given back
+CHUNK_ROWS = 512  # or so many queries: with fewer, the solves would wait for the factor to come from memory
+CANCELLED = 1e-6  # a posterior variance below this part of k(x,x) has lost six digits as a difference
+
+
+class Smoother:
+    """A linear smoother, conditioned on data.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    samples : Samples
+        Places of the data, regularizer R and noise scale L. All is computed in the precision of the places.
+    targets : ndarray of shape (D, n_y)
+        y0 = y - E M, the samples without the mean of their noise.
+    trend : {None, "constant", "linear"}
+    factor : ndarray of shape (U, U), optional
+        Cholesky factor of K + R, where it is known already.
+    store : GrowableCholesky, optional
+        The memory that the factor lives in, if there is room to append rows.
+    out : ndarray of shape (U, U), optional
+        C-ordered memory that receives the factor; fresh memory costs time.
+
+    Attributes
+    ----------
+    places : ndarray of shape (U, d)
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        samples: Samples,
+        targets: Array,
+        trend: str | None = None,
+        factor: Array | None = None,
+        store: GrowableCholesky | None = None,
+        out: FloatArray | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.samples = samples
+        self.targets = targets
+        self.places = samples.points
+        self.trend = Trend(trend, self.places)
+        if factor is None:
+            matrix = gram(kernel, self.places, out)
+            factor = cholesky(arrays.add_covariance(matrix, arrays.like(samples.regularizer, matrix)))
+        self.factor = factor
+        self.store = store
+        # L^-1 H, as rows, and H'AH
+        self.whitened_trend = solve_lower(factor, arrays.contiguous(self.trend(self.places).T))
+        self.information = self.whitened_trend @ self.whitened_trend.T
+        largest = 2e-4 / float(arrays.namespace(factor).finfo(factor.dtype).eps)
+        if 0 not in self.information.shape and np.linalg.cond(arrays.as_numpy(self.information)) > largest:
+            msg = (
+                f"the trend has {len(self.information)} coefficients, which {samples.n_places} different rows of X do "
+                "not determine: use trend='constant' or trend=None, or add rows"
+            )
+            raise NotPositiveDefiniteError(msg)
+
+    @cached_property
+    def _whitened(self) -> tuple[Array, Array]:
+        """L^-1 (ybar - H beta) as rows (n_y, U), and the coefficients beta of the trend (q, n_y)."""
+        means = np.array(self.samples.means(self.targets).T, order="C")
+        whitened = solve_lower(self.factor, arrays.like(means, self.factor))
+        if 0 in self.information.shape:
+            return whitened, self.whitened_trend @ whitened.T
+        xp = arrays.namespace(self.factor)
+        coefficients = xp.linalg.solve(self.information, self.whitened_trend @ whitened.T)
+        return whitened - coefficients.T @ self.whitened_trend, coefficients
+
+    @property
+    def trend_coefficients(self) -> Array:
+        """Coefficients beta of the trend, (q, n_y)."""
+        return self._whitened[1]
+
+    @cached_property
+    def dual(self) -> Array:
+        """Coefficients of the mean in terms of k(x), (U, n_y)."""
+        rows = solve_lower_transposed(self.factor, arrays.copy(self._whitened[0]))
+        return arrays.contiguous(rows.T)
+
+    @cached_property
+    def regularizer(self) -> Array:
+        """R of the places, in their library and precision: (U,) or (U, U)."""
+        return arrays.like(self.samples.regularizer, self.factor)
+
+    @cached_property
+    def gain(self) -> Array:
+        """L L' of the places, in their library and precision: (U,) or (U, U)."""
+        return arrays.like(self.samples.gain, self.factor)
+
+    @cached_property
+    def cross(self) -> CrossKernel:
+        """k(x) of query points, with the places prepared."""
+        return CrossKernel(self.kernel, self.places)
+
+    def by_chunks(self, function: Callable[[Array], tuple[Array, ...]], X: Array) -> tuple[Array, ...]:
+        """Results of a function of the queries, chunk by chunk, so that memory stays bounded."""
+        X = arrays.like(X, self.places)
+        step = max(CHUNK_ROWS, arrays.chunk(X, CHUNK) // self.samples.n_places)
+        if X.shape[0] <= step:
+            return function(X)
+        parts = [function(X[part, :]) for part in arrays.slices(X.shape[0], step)]
+        xp = arrays.namespace(X)
+        return tuple(xp.concat(part) for part in zip(*parts, strict=True))
+
+    def _mean(self, X: Array, cross: Array) -> Array:
+        mean = matmul(cross, self.dual)
+        return mean + self.trend(X) @ self.trend_coefficients if self.trend.kind else mean
+
+    def whiten(self, X: Array, cross: Array) -> tuple[Array, Array, Array]:
+        """v = L^-1 k(x) as rows (m, U), the trend's mismatch d = h - H'A k (m, q), and (H'AH)^-1 d."""
+        v = solve_lower(self.factor, cross)
+        mismatch = self.trend(X)
+        if not self.trend.kind:
+            return v, mismatch, mismatch
+        mismatch = mismatch - v @ self.whitened_trend.T
+        return v, mismatch, arrays.namespace(X).linalg.solve(self.information, mismatch.T).T
+
+    def _variance(self, prior: Array, v: Array, mismatch: Array, solved: Array) -> Array:
+        """k(x,x) - k'Ak + d'(H'AH)^-1 d."""
+        variance = prior - arrays.row_dots(v, v)
+        return variance + arrays.row_dots(mismatch, solved) if self.trend.kind else variance
+
+    def _weigh(self, X: Array, cross: Array) -> tuple[Array, Array]:
+        """Weights b of the places (m, U), in place of k(x), and the posterior variance (m,)."""
+        v, mismatch, solved = self.whiten(X, cross)
+        prior = self.kernel.diag(X)
+        variance = self._variance(prior, v, mismatch, solved)
+        if self.trend.kind:
+            v += solved @ self.whitened_trend
+        weights = solve_lower_transposed(self.factor, v)
+        return weights, self.sharpened(variance, prior, X, weights)
+
+    def sharpened(self, variance: Array, prior: Array, X: Array, weights: Array) -> Array:
+        """Posterior variance (m,), taken from the weights where that is more accurate; the argument is overwritten.
+
+        At a place u it is r_u b_u, trend or not. Where most of k(x,x) cancels, this keeps more digits than the
+        difference: its error is about eps (k(x,x) |e_u - b| |b| + r_u) instead of eps k(x,x).
+        """
+        if not arrays.is_numpy(variance) or self.regularizer.ndim == 2:
+            return variance
+        small = np.flatnonzero(variance < CANCELLED * prior)
+        if len(small):
+            place = self.samples.find(X[small])[0]
+            known = place < self.samples.n_places
+            small, place = small[known], place[known]
+            variance[small] = self.regularizer[place] * weights[small, place]
+        return variance
+
+    def mean(self, X: Array) -> Array:
+        """Mean a(x)'y0 at the rows of X, (m, n_y) (eq. 13a)."""
+        return self.by_chunks(lambda part: (self._mean(part, self.cross(part)),), X)[0]
+
+    def weights(self, X: Array) -> Array:
+        """Weights of the places' means at the rows of X, (m, U)."""
+        X = arrays.like(X, self.places)
+        return self._weigh(X, self.cross(X))[0]
+
+    def mean_and_variance(self, X: Array) -> tuple[Array, Array]:
+        """Mean (m, n_y) and variance k(x,x) - k'Ak (m,) of a Gaussian process whose noise covariance is R (eq. 2)."""
+
+        def both(part: Array) -> tuple[Array, Array]:
+            cross = self.cross(part)
+            mean = self._mean(part, cross)  # before the cross-covariances are overwritten
+            variance = self._variance(self.kernel.diag(part), *self.whiten(part, cross))
+            return mean, arrays.positive_part(variance)
+
+        mean, variance = self.by_chunks(both, X)
+        return mean, variance
+
+    def mean_and_parts(self, X: Array) -> tuple[Array, Array, Array]:
+        """Mean (m, n_y), model part P2 (m,) and noise gain |L'a|^2 (m,), from one evaluation of the kernel."""
+
+        def all_parts(part: Array) -> tuple[Array, Array, Array]:
+            cross = self.cross(part)
+            mean = self._mean(part, cross)  # before the cross-covariances are overwritten
+            weights, variance = self._weigh(part, cross)
+            ridge, gain = _quadratic_forms(weights, self.regularizer, self.gain)
+            return mean, arrays.positive_part(variance - ridge), gain
+
+        mean, model, gain = self.by_chunks(all_parts, X)
+        return mean, model, gain
+
+    def variances(self, X: Array) -> tuple[Array, Array]:
+        """Model part P2 and noise gain |L'a|^2 at the rows of X, both (m,)."""
+        return self.mean_and_parts(X)[1:]
+
+    def model_covariance(self, X: Array) -> Array:
+        """Prior covariance of f(x) - a(x)'f(X) between the rows of X, (m, m); its diagonal is P2."""
+        X = arrays.like(X, self.places)
+        v, mismatch, solved = self.whiten(X, self.cross(X))
+        covariance = self.kernel(X, X) - matmul(v, v, transpose_b=True) + mismatch @ solved.T
+        weights = solve_lower_transposed(self.factor, v + solved @ self.whitened_trend)
+        return covariance - times(weights, self.regularizer) @ weights.T
+
+    def log_likelihood(self) -> float:
+        """Log density of the targets under a Gaussian process with noise covariance R, summed over outputs.
+
+        The trend's coefficients are at their best values (profile likelihood).
+        """
+        n, n_outputs = self.targets.shape
+        pivots = arrays.as_numpy(arrays.diagonal(self.factor))
+        log_determinant = 2 * float(np.sum(np.log(pivots, dtype=np.float64)))
+        quadratic = float(
+            np.sum(np.square(arrays.as_numpy(self._whitened[0]), dtype=np.float64))
+        )  # ybar' Q ybar
+        regularizer = self.samples.row_regularizer
+        if regularizer.ndim == 1:
+            log_determinant += float(np.sum(np.log(regularizer)) - np.sum(np.log(self.samples.regularizer)))
+            quadratic += float(np.sum(self.within**2 / regularizer[:, None]))
+        return float(-0.5 * (quadratic + n_outputs * (log_determinant + n * np.log(2 * np.pi))))
+
+    def log_likelihood_gradient(self) -> Array:
+        """Gradient of :meth:`log_likelihood` with respect to the kernel's ``theta``, (p,)."""
+        return self.kernel.pullback(self.places, self.log_likelihood_sensitivity(), symmetric=True)
+
+    def log_likelihood_sensitivity(self, *, overwrite_factor: bool = False) -> Array:
+        """Derivative (alpha alpha' - n_y A) / 2 of :meth:`log_likelihood` by K, (U, U): its lower triangle.
+
+        In place of the factor, if that may be lost: the smoother can then predict nothing any more.
+        """
+        rows = arrays.contiguous(self.dual.T)
+        inverse = inverse_from_cholesky(self.factor, overwrite=overwrite_factor)
+        return add_outer(inverse, rows, 0.5, -0.5 * rows.shape[0])
+
+    @cached_property
+    def within(self) -> Array:
+        """Targets minus the mean of their place, (D, n_y)."""
+        return np.asarray(self.targets - self.samples.means(self.targets)[self.samples.index])
+
+    @cached_property
+    def inverse(self) -> Array:
+        """A = (K + R)^-1 of the places, (U, U)."""
+        return mirrored(inverse_from_cholesky(self.factor))
+
+
+def times(weights: Array, covariance: Array) -> Array:
+    """Rows C b, with C given whole or by its diagonal.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (m, n)
+    covariance : ndarray of shape (n,) or (n, n)
+
+    Returns
+    -------
+    ndarray of shape (m, n)
+    """
+    return matmul(weights, covariance) if covariance.ndim == 2 else weights * covariance
+
+
+def _quadratic_forms(weights: Array, *covariances: Array) -> tuple[Array, ...]:
+    """:func:`quadratic_form` for several C; the weights are overwritten."""
+    if any(covariance.ndim == 2 for covariance in covariances):
+        return tuple(quadratic_form(weights, covariance) for covariance in covariances)
+    weights *= weights
+    forms = matmul(weights, arrays.namespace(weights).stack(covariances, axis=1))
+    return tuple(forms[:, i] for i in range(len(covariances)))
+
+
+def quadratic_form(weights: Array, covariance: Array) -> Array:
+    """b'Cb for each row b, with C given whole or by its diagonal.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (m, n)
+    covariance : ndarray of shape (n,) or (n, n)
+
+    Returns
+    -------
+    ndarray of shape (m,)
+    """
+    return arrays.row_dots(times(weights, covariance), weights)

@@ -1,0 +1,57 @@
+"""Basis functions that are estimated without penalty: none, a constant, or a linear function of the inputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from .._typing import Array
+from ..backend import arrays
+
+__all__ = ["TRENDS", "Trend"]
+
+TRENDS = (None, "constant", "linear")
+
+
+@dataclass(frozen=True)
+class Trend:
+    """Basis functions h of the trend: none, the constant, or the constant and the inputs.
+
+    Parameters
+    ----------
+    kind : {None, "constant", "linear"}
+    places : ndarray of shape (U, d)
+        The inputs are centered and scaled by them, which changes the conditioning and nothing else.
+    """
+
+    kind: str | None
+    places: Array
+
+    def __post_init__(self) -> None:
+        if self.kind not in TRENDS:
+            msg = f"trend must be None, 'constant' or 'linear', got {self.kind!r}"
+            raise ValueError(msg)
+
+    @cached_property
+    def _center_and_spread(self) -> tuple[Array, Array]:
+        xp = arrays.namespace(self.places)
+        spread = xp.std(self.places, axis=0)
+        return xp.mean(self.places, axis=0), xp.where(spread == 0, xp.ones_like(spread), spread)
+
+    def __call__(self, X: Array) -> Array:
+        """Values h(x) at the rows of X, (m, q)."""
+        xp = arrays.namespace(X)
+        if self.kind == "linear":
+            center, spread = self._center_and_spread
+            return xp.concat([xp.ones_like(X[:, :1]), (X - center) / spread], axis=1)
+        return xp.ones_like(X[:, :1]) if self.kind == "constant" else X[:, :0]
+
+    @property
+    def gradient(self) -> Array:
+        """Gradient dh/dx of the basis functions, which are affine, (q, d)."""
+        constant = arrays.filled((int(self.kind is not None), self.places.shape[1]), 0.0, self.places)
+        if self.kind != "linear":
+            return constant
+        slopes = 1 / self._center_and_spread[1]
+        diagonal = arrays.set_diagonal(arrays.filled((slopes.shape[0],) * 2, 0.0, slopes), slopes)
+        return arrays.namespace(constant).concat([constant, diagonal])

@@ -1,0 +1,582 @@
+"""The command line: the whole job, and every mistake in one line that says what to change."""
+
+import csv
+import io
+import subprocess
+import sys
+import types
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from wienerkernel import RBF, WienerKernelRegressor
+from wienerkernel.cli import console, main
+from wienerkernel.io.store import load, save
+
+COMMANDS = ["fit", "predict", "report", "plan", "explore", "demo", "paper", "safe-optimization"]
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Run the command line in this process: exit code, standard output, standard error."""
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["wienerkernel", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        code = ended.value.code
+        captured = capsys.readouterr()
+        if isinstance(code, str):  # the interpreter prints it and exits with 1
+            return 1, captured.out, captured.err + code + "\n"
+        return code or 0, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def fails(run):
+    """Run a command that must fail with one line, and give that line."""
+
+    def call(*arguments, expected=1):
+        code, out, err = run(*arguments)
+        assert code == expected
+        assert out == ""
+        lines = err.splitlines()
+        assert len(lines) == 1, err
+        assert lines[0].startswith("wienerkernel: ")
+        return lines[0]
+
+    return call
+
+
+@pytest.fixture
+def data(tmp_path):
+    rng = np.random.default_rng(0)
+    a, b = rng.uniform(-2, 2, size=(2, 30)).round(3)
+    y = np.sin(a) + 0.5 * b + 0.1 * rng.gamma(2.0, size=30)
+    path = tmp_path / "data.csv"
+    rows = [f"{p},{q},{r:.5f},run {k}" for k, (p, q, r) in enumerate(zip(a, b, y, strict=True))]
+    path.write_text("a,b,y,note\n" + "\n".join(rows) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A saved model of one input, named x."""
+    x = np.linspace(-2, 2, 12)
+    fitted = WienerKernelRegressor(RBF(1.0), noise="gamma(2, scale=0.1)", tuning=None).fit(
+        x[:, None], np.sin(x)
+    )
+    fitted.feature_names_in_ = np.array(["x"], dtype=object)
+    path = tmp_path_factory.mktemp("model") / "model.wk"
+    save(fitted, path)
+    return path
+
+
+@pytest.fixture
+def new(tmp_path):
+    path = tmp_path / "new.csv"
+    path.write_text("name,x\nfirst,-1.5\nsecond,0.25\nfar,9\n")
+    return path
+
+
+def rows_of(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+# ---- fit
+
+
+def test_fit_tells_what_it_found_and_saves_the_model(data, run, tmp_path):
+    out = tmp_path / "model.wk"
+    code, shown, said = run("fit", data, "--target", "y", "--inputs", "a,b", "--noise", "gamma", "-o", out)
+    assert code == 0, said
+    for word in (
+        "30 samples of y against a, b",
+        "kernel",
+        "RBF",
+        "gamma(",
+        "aleatoric",
+        "log score",
+        "coverage",
+        "90% intervals",
+    ):
+        assert word in shown
+    assert f"wrote {out}" in said
+    fitted = load(out)
+    assert fitted.feature_names_in_.tolist() == ["a", "b"]
+    assert fitted.target_names_in_.tolist() == ["y"]
+    assert fitted.noise == "gamma"
+
+
+def test_fit_prints_the_numbers_of_the_model(data, run, tmp_path):
+    _, shown, _ = run(
+        "fit", data, "--target", "y", "--inputs", "a,b", "--kernel", "2*rbf(0.7)", "--noise", "norm(0, 0.2)", "--tuning", "none",
+        "-o", tmp_path / "model.wk",
+    )  # fmt: skip
+    X = np.loadtxt(data, delimiter=",", skiprows=1, usecols=(0, 1))
+    y = np.loadtxt(data, delimiter=",", skiprows=1, usecols=2)
+    expected = WienerKernelRegressor(2.0 * RBF(0.7), noise="norm(0, 0.2)", tuning=None).fit(X, y)
+    assert load(tmp_path / "model.wk").kernel_ == expected.kernel_
+    scores, parts = expected.score_report(), expected.uncertainty(X)
+    assert f"log score  {scores.log_score.mean():.4f}" in shown
+    assert f"{scores.coverage(0.9):.1%} lie in their 90% intervals" in shown
+    assert f"{np.sqrt(parts.model.mean()):.4g}" in shown
+    assert f"{parts.aleatoric.mean() / parts.total.mean():.0%}" in shown
+
+
+def test_a_kernel_without_numbers_gets_a_variance_to_tune(data, run, tmp_path):
+    code, _, said = run(
+        "fit", data, "--target", "y", "--inputs", "a", "--kernel", "matern52", "-o", tmp_path / "a.wk"
+    )
+    assert code == 0, said
+    assert load(tmp_path / "a.wk").kernel_.names == ("k1.value", "k2.length_scale")
+    run("fit", data, "--target", "y", "--inputs", "a", "--kernel", "matern52", "--noise", "norm(0, 1)", "--tuning", "none",
+        "-o", tmp_path / "b.wk")  # fmt: skip
+    assert load(tmp_path / "b.wk").kernel_.names == ("length_scale",)
+
+
+def test_all_other_columns_are_the_inputs_by_default(run, tmp_path):
+    (tmp_path / "d.csv").write_text("b,y,a\n" + "".join(f"{k},{k % 3},{k**2}\n" for k in range(8)))
+    code, _, said = run(
+        "fit", tmp_path / "d.csv", "--target", "y", "--tuning", "none", "-o", tmp_path / "m.wk"
+    )
+    assert code == 0, said
+    assert load(tmp_path / "m.wk").feature_names_in_.tolist() == ["b", "a"]
+
+
+def test_parquet_is_fitted_like_csv(run, tmp_path):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    x = np.linspace(0, 1, 9)
+    parquet.write_table(pyarrow.table({"x": x, "y": x**2}), tmp_path / "d.parquet")
+    (tmp_path / "d.csv").write_text("x,y\n" + "".join(f"{a!r},{a**2!r}\n" for a in x.tolist()))
+    for name in ("d.parquet", "d.csv"):
+        run("fit", tmp_path / name, "--target", "y", "--tuning", "none", "-o", tmp_path / f"{name}.wk")
+    one, other = (load(tmp_path / f"{name}.wk") for name in ("d.parquet", "d.csv"))
+    np.testing.assert_array_equal(one.posterior_.smoother.dual, other.posterior_.smoother.dual)
+
+
+def test_data_come_from_standard_input(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("x,y\n0,1\n1,2\n2,2\n"))
+    code, _, said = run("fit", "-", "--target", "y", "--tuning", "none", "-o", tmp_path / "m.wk")
+    assert code == 0, said
+
+
+def test_warnings_are_notes_in_one_line(run, tmp_path):
+    (tmp_path / "d.csv").write_text("x,y\n0,1\n1,1\n2,1\n3,1\n")
+    code, shown, said = run("fit", tmp_path / "d.csv", "--target", "y", "-o", tmp_path / "m.wk")
+    assert code == 0
+    notes = [line for line in said.splitlines() if line.startswith("note: ")]
+    assert notes
+    assert "tuning" in notes[0]
+    assert "Warning" not in said + shown
+
+
+@pytest.mark.parametrize("noise", ["residuals", "poisson(0.3)", "t(5, scale=0.1)"])
+def test_every_kind_of_noise_can_be_fitted(noise, data, run, tmp_path):
+    code, shown, said = run(
+        "fit", data, "--target", "y", "--inputs", "a,b", "--noise", noise, "-o", tmp_path / "m.wk"
+    )
+    assert code == 0, said
+    assert "log score" in shown
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--target", "z", "--inputs", "a"], "there is no column 'z'; the columns are a, b, y, note"),
+        (["--target", "y", "--inputs", "a,c"], "there is no column 'c'; the columns are a, b, y, note"),
+        (["--target", "y"], "row 2, column 'note': 'run 0' is not a number; --inputs says which columns are inputs"),
+        (["--target", "y", "--inputs", "a", "--kernel", "rbf([1, 2])", "--tuning", "none"], "length_scale has 2 entries"),
+        (["--target", "y", "--inputs", "a", "-o", "/no/folder/m.wk"], "there is no folder /no/folder"),
+    ],
+)  # fmt: skip
+def test_mistakes_of_data_and_model_in_fit_are_one_line(options, message, data, fails, tmp_path):
+    out = [] if "-o" in options else ["-o", tmp_path / "m.wk"]
+    assert message in fails("fit", data, *options, *out)
+    assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--inputs", "a,y"], "the target 'y' is among the inputs"),
+        (["--inputs", "a,a"], "names a column twice"),
+        (["--noise", "gama"], "unknown law 'gama'; did you mean gamma"),
+        (["--noise", "gamma(0.25"], "noise 'gamma(0.25'"),
+        (["--noise", "poisson"], "continuous family"),
+        (["--noise", "cauchy(0, 1)"], "finite variance"),
+        (["--noise", "gamma", "--tuning", "none"], "leaves parameters open"),
+        (["--kernel", "gauss"], "unknown kernel 'gauss'; known are"),
+        (["--kernel", "rbf("], "column 5"),
+        (["--ridge", "0"], "ridge must be a positive number"),
+        (["--ridge", "-1e3"], "ridge must be a positive number"),
+    ],
+)
+def test_options_of_fit_that_no_data_could_make_right_are_wrong_usage(
+    options, message, data, fails, tmp_path
+):
+    command = ["fit", data, "--target", "y", *options, "-o", tmp_path / "m.wk"]
+    assert message in fails(*command, expected=2)
+    assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "is empty"),
+        ("x,y\n", "there are no rows"),
+        ("x,y\n1,2\n", "one sample is too few"),
+        ("x,y\n1,2\n2,abc\n", "d.csv, row 3, column 'y': 'abc' is not a number"),
+        ("x,y\n1,2\n2,\n", "row 3, column 'y': the cell is empty"),
+        ("x,y\n1,2\nnan,2\n", "row 3, column 'x': nan is not a finite number"),
+        ("x,y\n1,2\n1e308,2\n", "row 3, column 'x': 1e308 is too large to be squared; rescale the column"),
+        ("x,y\n1,2\n2,-1e200\n", "row 3, column 'y': -1e200 is too large to be squared; rescale the column"),
+        ("x,y\n1,2\n2,1e999\n", "row 3, column 'y': 1e999 is not a finite number"),
+        ("y\n1\n2\n", "no column beside 'y'"),
+        ("1,2\n3,4\n", "first row must hold the names"),
+    ],
+)
+def test_mistakes_in_the_data_are_one_line(content, message, fails, tmp_path):
+    (tmp_path / "d.csv").write_text(content)
+    assert message in fails("fit", tmp_path / "d.csv", "--target", "y", "-o", tmp_path / "m.wk")
+    assert not (tmp_path / "m.wk").exists()
+
+
+def test_files_that_are_not_there_are_named(fails, tmp_path, new):
+    assert "none.csv: No such file" in fails(
+        "fit", tmp_path / "none.csv", "--target", "y", "-o", tmp_path / "m.wk"
+    )
+    for command in (
+        ["predict", tmp_path / "none.wk", new],
+        ["report", tmp_path / "none.wk", "-o", tmp_path / "r.html"],
+    ):
+        assert "none.wk: No such file" in fails(*command)
+
+
+def test_existing_files_are_kept_unless_forced(data, fails, run, tmp_path, model, new):
+    out = tmp_path / "out"
+    out.write_text("precious")
+    fit = ["fit", data, "--target", "y", "--inputs", "a", "--tuning", "none", "-o", out]
+    for command in (fit, ["predict", model, new, "-o", out], ["report", model, "-o", out]):
+        assert "exists already" in fails(*command)
+        assert out.read_text() == "precious"
+    assert run(*fit, "--force")[0] == 0
+    assert load(out).n_features_in_ == 1
+
+
+# ---- predict
+
+
+def test_predict_keeps_all_columns_and_appends_its_own(model, new, run):
+    code, shown, said = run("predict", model, new, "--interval", "0.8")
+    assert (code, said) == (0, "")
+    rows = rows_of(shown)
+    assert list(rows[0]) == ["name", "x", "mean", "lower", "upper", "std_noise", "std_model", "std_aleatoric"]
+    assert [(row["name"], row["x"]) for row in rows] == [("first", "-1.5"), ("second", "0.25"), ("far", "9")]
+    fitted = load(model)
+    del fitted.feature_names_in_
+    X = [[-1.5], [0.25], [9.0]]
+    law, parts = fitted.predict_distribution(X, "observation"), fitted.uncertainty(X)
+    for name, expected in {
+        "mean": law.mean(),
+        "lower": law.ppf(0.1),
+        "upper": law.ppf(0.9),
+        "std_noise": np.sqrt(parts.noise),
+        "std_model": np.sqrt(parts.model),
+        "std_aleatoric": np.sqrt(parts.aleatoric),
+    }.items():
+        np.testing.assert_allclose([float(row[name]) for row in rows], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("of", ["estimate", "function"])
+def test_predict_of_the_function_has_no_noise_in_its_mean(of, model, new, run):
+    rows = rows_of(run("predict", model, new, "--of", of)[1])
+    fitted = load(model)
+    expected = fitted.posterior_.mean(np.array([[-1.5], [0.25], [9.0]]))
+    np.testing.assert_allclose([float(row["mean"]) for row in rows], expected, atol=1e-14)
+
+
+def test_predict_reads_and_writes_pipes_and_files(model, new, run, tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO(new.read_text()))
+    piped = run("predict", model, "-", "-o", "-")[1]
+    code, shown, said = run("predict", model, new, "-o", tmp_path / "p.csv")
+    assert (code, shown) == (0, "")
+    assert "3 rows" in said
+    assert (tmp_path / "p.csv").read_text() == piped
+
+
+def test_predict_writes_parquet(model, new, run, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    assert run("predict", model, new, "-o", tmp_path / "p.parquet")[0] == 0
+    table = parquet.read_table(tmp_path / "p.parquet")
+    assert table.column_names[2:] == ["mean", "lower", "upper", "std_noise", "std_model", "std_aleatoric"]
+    assert run("predict", model, tmp_path / "p.parquet", "--prefix", "again_", "--inputs", "mean")[0] == 0
+
+
+def test_predict_streams_long_tables_in_chunks(model, run, tmp_path, monkeypatch):
+    sizes = []
+    original = WienerKernelRegressor.predict_distribution
+
+    def recorded(self, X, of):
+        sizes.append(len(X))
+        return original(self, X, of)
+
+    monkeypatch.setattr(WienerKernelRegressor, "predict_distribution", recorded)
+    x = np.linspace(-2, 2, 5000)
+    (tmp_path / "long.csv").write_text("x\n" + "\n".join(map(str, x)))
+    code, shown, _ = run("predict", model, tmp_path / "long.csv", "--of", "estimate")
+    assert code == 0
+    assert len(shown.splitlines()) == 5001
+    assert max(sizes) <= 2048
+
+
+def test_progress_is_shown_on_a_terminal_only(model, new, run, monkeypatch):
+    terminal = Console(file=io.StringIO(), force_terminal=True, width=100)
+    monkeypatch.setattr(console, "MESSAGES", terminal)
+    run("predict", model, new)
+    assert "predicted 3 rows" in terminal.file.getvalue()
+
+
+def test_a_model_without_names_takes_x_or_what_it_is_told(run, fails, tmp_path, new):
+    save(
+        WienerKernelRegressor(RBF(1.0), noise="norm(0, 1)", tuning=None).fit([[0.0], [1.0]], [0.0, 1.0]),
+        tmp_path / "m.wk",
+    )
+    assert run("predict", tmp_path / "m.wk", new)[0] == 0
+    (tmp_path / "z.csv").write_text("z\n1\n")
+    assert "there is no column 'x'" in fails("predict", tmp_path / "m.wk", tmp_path / "z.csv")
+    assert run("predict", tmp_path / "m.wk", tmp_path / "z.csv", "--inputs", "z")[0] == 0
+
+
+def test_several_outputs_have_their_numbers_in_the_names(run, tmp_path, new):
+    y = np.array([[0.0, 1.0], [1.0, 5.0]])
+    save(
+        WienerKernelRegressor(RBF(1.0), noise="norm(0, 1)", tuning=None).fit([[0.0], [1.0]], y),
+        tmp_path / "m.wk",
+    )
+    rows = rows_of(run("predict", tmp_path / "m.wk", new)[1])
+    assert list(rows[0])[2:8] == ["mean_1", "mean_2", "lower_1", "lower_2", "upper_1", "upper_2"]
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        ("z\n1\n", [], "there is no column 'x', which the model has as input; the columns are z"),
+        ("x\n1\noops\n", [], "n.csv, row 3, column 'x': 'oops' is not a number"),
+        ("x\n", [], "there are no rows"),
+        ("x\n1\n-1e200\n", [], "n.csv, row 3, column 'x': -1e200 is too large to be squared"),
+        ("x,mean\n1,2\n", [], "has a column 'mean' already: --prefix"),
+        ("x,y\n1,2\n", ["--inputs", "x,y"], "the model has 1 inputs (x)"),
+    ],
+)
+def test_mistakes_in_predict_are_one_line(content, options, message, model, fails, tmp_path):
+    (tmp_path / "n.csv").write_text(content)
+    assert message in fails("predict", model, tmp_path / "n.csv", "-o", tmp_path / "p.csv", *options)
+    assert [path.name for path in tmp_path.iterdir()] == ["n.csv"]
+
+
+@pytest.mark.parametrize(
+    ("interval", "message"),
+    [
+        ("95", "--interval must lie strictly between 0 and 1, got 95: did you mean 0.95?"),
+        ("99.9", "did you mean 0.999?"),
+        ("1", "--interval must lie strictly between 0 and 1, got 1"),
+        ("0", "got 0"),
+        ("-0.5", "got -0.5"),
+        ("1e3", "got 1000"),
+    ],
+)
+def test_an_interval_that_is_no_probability_is_wrong_usage(interval, message, model, new, fails):
+    assert fails("predict", model, new, "--interval", interval, expected=2).endswith(message)
+
+
+def test_something_that_is_no_model_is_refused(new, fails):
+    assert "not a saved model" in fails("predict", new, new)
+
+
+# ---- plan
+
+
+def test_plan_tells_the_number_of_samples_in_words(model, run):
+    code, shown, _ = run("plan", model, "--at", "x=0.7", "--std", "0.03")
+    assert code == 0
+    fitted = load(model)
+    del fitted.feature_names_in_
+    needed = fitted.samples_needed([[0.7]], std=0.03)
+    assert f"{int(needed.number[0])} more samples there bring it to {needed.after[0]:.4g}" in shown
+    assert "One sample helps most at x = " in shown
+
+
+def test_plan_says_when_nothing_is_needed(model, run):
+    assert "no more samples are needed" in run("plan", model, "--at", "0.7", "--std", "10")[1]
+
+
+def test_plan_without_a_place_proposes_places_only(model, run):
+    code, shown, _ = run("plan", model, "--samples", "3", "--goal", "worst")
+    assert code == 0
+    assert shown.count(" at x = ") == 3
+
+
+def test_plan_spreads_its_candidates_over_several_inputs(run, tmp_path):
+    X = np.random.default_rng(0).uniform(size=(300, 2))
+    save(
+        WienerKernelRegressor(RBF(0.3), noise="norm(0, 0.1)", tuning=None).fit(X, X[:, 0]), tmp_path / "m.wk"
+    )
+    code, shown, said = run("plan", tmp_path / "m.wk", "--at", "x2=0.5", "--at", "x1=0.1", "--std", "0.05")
+    assert code == 0, said
+    assert "At x1 = 0.1, x2 = 0.5" in shown
+    assert run("plan", tmp_path / "m.wk", "--at", "x1=0.1,x2=0.5", "--std", "0.05")[1] == shown
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--at", "z=1", "--std", "1"], "--at needs a number for every input of the model, x=...; got 'z=1'"),
+        (["--at", "x=one", "--std", "1"], "'one' is not a number"),
+        (["--at", "x=1_0", "--std", "1"], "'1_0' is not a number"),
+        (["--at", "x=inf", "--std", "1"], "'inf' is not a number"),
+        (["--at", "", "--std", "1"], "missing x"),
+        (["--at", "x=1"], "--at and --std belong together"),
+        (["--at", "x=1", "--std", "0"], "std must be positive"),
+    ],
+)
+def test_mistakes_in_plan_are_one_line(options, message, model, fails):
+    assert message in fails("plan", model, *options, expected=2)
+
+
+# ---- the rest
+
+
+def test_report_and_explore_hand_the_model_over(model, run, tmp_path, monkeypatch):
+    calls = []
+    report, explore = (
+        types.ModuleType("wienerkernel.evaluation.report"),
+        types.ModuleType("wienerkernel.evaluation.explore"),
+    )
+    report.write_report = lambda fitted, path, **options: calls.append((type(fitted), path, options))
+    explore.serve = lambda fitted=None, **options: calls.append((type(fitted), options))
+    monkeypatch.setitem(sys.modules, "wienerkernel.evaluation.report", report)
+    monkeypatch.setitem(sys.modules, "wienerkernel.evaluation.explore", explore)
+    assert run("report", model, "-o", tmp_path / "r.html", "--title", "Mine")[0] == 0
+    assert run("explore", model, "--port", "5007", "--no-browser")[0] == 0
+    assert run("explore", "--no-browser")[0] == 0
+    assert calls[0] == (
+        WienerKernelRegressor,
+        tmp_path / "r.html",
+        {"title": "Mine", "input_names": ["x"], "target_name": None},
+    )
+    assert calls[1] == (WienerKernelRegressor, {"port": 5007, "open_browser": False})
+    assert calls[2][0] is type(None)
+
+
+def test_demo_does_the_whole_job_and_tells_the_commands(run, tmp_path):
+    out = tmp_path / "demo"
+    code, shown, said = run("demo", "--out", out)
+    assert code == 0, said
+    assert {path.name for path in out.iterdir()} == {
+        "data.csv",
+        "new.csv",
+        "model.wk",
+        "predictions.csv",
+        "report.html",
+    }
+    for command in ("fit", "predict", "plan", "report"):
+        assert f"$ wienerkernel {command} {out}" in said
+    assert "coverage" in shown
+    told = next(line for line in said.splitlines() if line.startswith("$ wienerkernel fit"))
+    before = (out / "model.wk").read_bytes()
+    assert run(*told.split()[2:], "--force")[0] == 0
+    assert (out / "model.wk").read_bytes() == before
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(command, run):
+    code, shown, _ = run(command, "--help")
+    assert code == 0
+    assert f"Example: wienerkernel {command}" in " ".join(shown.split())
+
+
+def test_wrong_usage_has_exit_code_2(run, data):
+    for arguments in (
+        ["fit", data],
+        ["fit", data, "--target", "y", "--tuning", "luck"],
+        ["nonsense"],
+        ["predict"],
+    ):
+        code, _, said = run(*arguments)
+        assert code == 2
+        assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("text", ["1_000", "٣", "nan", "inf", "1e999", "0x1", "one", ""])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["fit", "data.csv", "--target", "y", "--ridge"],
+        ["fit", "data.csv", "--target", "y", "--restarts"],
+        ["fit", "data.csv", "--target", "y", "--seed"],
+        ["predict", "model.wk", "new.csv", "--interval"],
+        ["plan", "model.wk", "--samples"],
+        ["plan", "model.wk", "--at", "1", "--std"],
+        ["explore", "--port"],
+        ["demo", "--seed"],
+        ["paper", "--seed"],
+        ["safe-optimization", "--runs"],
+        ["safe-optimization", "--steps"],
+    ],
+    ids=lambda command: f"{command[0]} {command[-1]}",
+)
+def test_numbers_in_options_follow_the_rule_for_all_texts(command, text, run, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)  # were the text accepted, some of these would write files
+    code, shown, said = run(*command, text)
+    assert (code, shown) == (2, "")
+    assert command[-1] in said
+    assert "number" in said or "integer" in said
+
+
+def test_integers_in_options_have_bounds(run, model):
+    for arguments in (
+        ["plan", model, "--samples", "0"],
+        ["plan", model, "--samples", "101"],
+        ["plan", model, "--samples", "1.5"],
+        ["explore", "--port", "65536"],
+        ["safe-optimization", "--runs", "0"],
+        ["demo", "--seed", "-1"],
+    ):
+        code, _, said = run(*arguments)
+        assert code == 2
+        assert "is not an integer" in said
+
+
+def test_the_version_is_told(run):
+    assert run("--version")[1].startswith("wienerkernel 0")
+
+
+def test_the_help_loads_neither_numpy_nor_scipy():
+    code = "import sys, wienerkernel.cli; print([m for m in ('numpy', 'scipy', 'sklearn', 'matplotlib', 'pyarrow') if m in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert result.stdout.strip() == "[]", result.stderr
+
+
+def test_a_reader_that_has_enough_is_no_error(model, tmp_path):
+    (tmp_path / "long.csv").write_text("x\n" + "0.5\n" * 5000)
+    code = f"import sys; sys.argv = ['wienerkernel', 'predict', {str(model)!r}, {str(tmp_path / 'long.csv')!r}]; from wienerkernel.cli import main; main()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout.readline().startswith(b"x,mean")
+        process.stdout.close()
+        assert process.stderr.read() == b""
+
+
+def test_a_missing_package_of_an_extra_is_one_line(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "bokeh.application", None)
+    monkeypatch.setattr(sys, "argv", ["wienerkernel", "explore", "--no-browser"])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert (
+        str(stop.value)
+        == "wienerkernel: the page to explore needs Bokeh: pip install 'wienerkernel[explore]'"
+    )
