@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from scipy.optimize import OptimizeResult
 
-import wienerkernel.smoother
+import wienerkernel.smoother.smoother
 from wienerkernel import RBF, WienerKernelRegressor, as_noise
 from wienerkernel.decisions.acquisition import expected_improvement
 from wienerkernel.decisions.bounds import bound
@@ -178,7 +178,7 @@ def test_no_step_factorizes_anew(monkeypatch):
     def refuse(*args, **kwargs):
         raise AssertionError("the kernel matrix was made anew")
 
-    monkeypatch.setattr(wienerkernel.smoother, "gram", refuse)
+    monkeypatch.setattr(wienerkernel.smoother.smoother, "gram", refuse)
     for x in ([0.11], [0.11], [1.7]):
         optimizer.tell(x, 1.0)
     assert len(optimizer.y) == len(GRID[::12]) + 3

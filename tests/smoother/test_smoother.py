@@ -98,7 +98,9 @@ class TestAgainstTheLongForm:
         np.testing.assert_allclose(gain, dense.gain(Z), **TOLERANCE)
 
     def test_the_variance_at_a_place_is_its_ridge_times_its_own_weight(self, structure, trend, monkeypatch):
-        monkeypatch.setattr("wienerkernel.smoother.CANCELLED", np.inf)  # computed that way at every place
+        monkeypatch.setattr(
+            "wienerkernel.smoother.smoother.CANCELLED", np.inf
+        )  # computed that way at every place
         smoother, dense, Z = problem(structure, trend)
         Z = np.concatenate([smoother.places[::-1], Z])
         model, gain = smoother.variances(Z)
@@ -197,8 +199,8 @@ def test_places_keep_the_order_in_which_they_appear():
 def test_results_do_not_depend_on_the_chunks(monkeypatch):
     smoother, _, Z = problem("replicated", "linear")
     whole = smoother.mean(Z), *smoother.variances(Z), smoother.mean_and_variance(Z)[1]
-    monkeypatch.setattr("wienerkernel.smoother.CHUNK", 8)
-    monkeypatch.setattr("wienerkernel.smoother.CHUNK_ROWS", 2)
+    monkeypatch.setattr("wienerkernel.smoother.smoother.CHUNK", 8)
+    monkeypatch.setattr("wienerkernel.smoother.smoother.CHUNK_ROWS", 2)
     parts = smoother.mean(Z), *smoother.variances(Z), smoother.mean_and_variance(Z)[1]
     for one, other in zip(whole, parts, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-14)

@@ -22,6 +22,7 @@ class NormWarning(UserWarning):
 
     Examples
     --------
+    >>> import warnings
     >>> from wienerkernel import RBF, WienerKernelRegressor
     >>> model = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.1)", tuning=None).fit([[0.0]], [5.0])
     >>> with warnings.catch_warnings():

@@ -19,6 +19,12 @@ class DataSet(NamedTuple):
     ----------
     X : ndarray of shape (n, d)
     y : ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> X, y = DataSet(np.zeros((3, 1)), np.ones(3))
+    >>> len(X) == len(y)
+    True
     """
 
     X: FloatArray

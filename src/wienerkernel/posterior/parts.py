@@ -25,6 +25,7 @@ class Uncertainty:
 
     Examples
     --------
+    >>> import numpy as np
     >>> u = Uncertainty(np.array([0.5]), np.array([0.25]), np.array([1.0]))
     >>> u.epistemic.tolist(), u.total.tolist()
     ([0.75], [1.75])
