@@ -35,7 +35,7 @@ from ..kernels.compose import bracketed
 from ..kernels.parameters import DEFAULT_BOUNDS
 from .data import Data, Parameters
 
-__all__ = ["SearchBox", "default_kernel", "has_free_scale", "search_box", "variance_at_odds"]
+__all__ = ["SearchBox", "default_kernel", "elementary", "has_free_scale", "search_box", "variance_at_odds"]
 
 LENGTH_FRACTION, LENGTH_MULTIPLE = 0.5, 100.0
 VARIANCE_FACTOR = 1e6
@@ -129,9 +129,8 @@ def default_kernel(data: Data) -> Kernel:
     Kernel
     """
     extent = _Extent.of(data)
-    alike = extent.width.max() <= ALIKE * extent.width.min()
-    scale = float(np.linalg.norm(extent.width)) if alike else np.sqrt(data.X.shape[1]) * extent.width
-    return Product(Constant(extent.square), RBF(scale))
+    scale = np.sqrt(data.X.shape[1]) * extent.width
+    return Product(Constant(extent.square), RBF(scale if len(scale) > 1 else float(scale[0])))
 
 
 def search_box(data: Data, parameters: Parameters) -> SearchBox:
@@ -196,7 +195,7 @@ def variance_at_odds(data: Data, kernel: Kernel) -> str:
     )
     size = _Extent.of(data).square
     alike = variance <= AT_ODDS * size and size <= AT_ODDS * variance
-    if alike or shifted != variance or any(isinstance(k, AMPLITUDES) for k in _elementary(kernel)):
+    if alike or shifted != variance or any(isinstance(k, AMPLITUDES) for k in elementary(kernel)):
         return ""
     measure = "variance" if data.trend else "mean square"
     return (
@@ -205,13 +204,13 @@ def variance_at_odds(data: Data, kernel: Kernel) -> str:
     )
 
 
-def _elementary(kernel: Kernel) -> Iterator[Kernel]:
+def elementary(kernel: Kernel) -> Iterator[Kernel]:
     """The kernels that a kernel is made of."""
     if isinstance(kernel, Sum | Product):
-        yield from _elementary(kernel.k1)
-        yield from _elementary(kernel.k2)
+        yield from elementary(kernel.k1)
+        yield from elementary(kernel.k2)
     elif isinstance(kernel, Power):
-        yield from _elementary(kernel.kernel)
+        yield from elementary(kernel.kernel)
     else:
         yield kernel
 
@@ -259,7 +258,7 @@ def _leaves(kernel: Kernel, variance: float) -> Iterator[tuple[Kernel, str, floa
 
 def _has_amplitude(kernel: Kernel) -> bool:
     """Whether some hyperparameter sets the size of the kernel."""
-    return any(isinstance(leaf, AMPLITUDES) for leaf in _elementary(kernel) if leaf.names)
+    return any(isinstance(leaf, AMPLITUDES) for leaf in elementary(kernel) if leaf.names)
 
 
 class _Entry(NamedTuple):
