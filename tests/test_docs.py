@@ -15,7 +15,7 @@ PAGES = sorted(DOCS.glob("*.rst"))
 SCRIPTS = sorted((DOCS.parent / "examples").glob("plot_*.py"))
 PUBLIC = {
     **{name: getattr(wienerkernel, name) for name in wienerkernel.__all__},
-    **{f"datasets.{name}": getattr(datasets, name) for name in datasets.__all__},
+    **{f"experiments.datasets.{name}": getattr(datasets, name) for name in datasets.__all__},
 }
 
 
