@@ -62,9 +62,9 @@ figure.legend(handles, labels, loc="outside lower center", ncols=6, frameon=Fals
 plt.show()
 
 # %%
-# From top to bottom, the green tube shrinks, while the dark gray one approaches the model part: more samples at the same
-# locations provide no information about unexplored inputs between them. From left to right, the model part decreases.
-# The light gray tube never gets narrower than the noise.
+# From top to bottom, the green tube shrinks, while the dark gray one approaches the model part: more samples at the
+# same locations provide no information about unexplored inputs between them. From left to right, the model part
+# decreases. The light gray tube never gets narrower than the noise.
 #
 # Gamma noise
 # -----------

@@ -19,8 +19,8 @@ from wienerkernel.experiments.calibration import calibrate
 # The experiment
 # --------------
 #
-# There is one sample at each of five inputs, with noise of variance 1. Both models use the true kernel and the true mean
-# and variance of the noise; they only differ in the shape of the noise.
+# There is one sample at each of five inputs, with noise of variance 1. Both models use the true kernel and the true
+# mean and variance of the noise; they only differ in the shape of the noise.
 
 noise = as_noise("gamma(0.25, scale=2)")
 places, query = np.linspace(-5, 5, 5), np.linspace(-5, 5, 41)
@@ -28,7 +28,8 @@ result = calibrate(4.21**2 * RBF(3.59), noise, places, query, n=20_000)
 print(result.summary())
 
 # %%
-# The same experiment with scikit-learn. All repetitions share the same inputs, so they are fitted as outputs of one model.
+# The same experiment with scikit-learn. All repetitions share the same inputs, so they are fitted as outputs of one
+# model.
 
 n = 4000
 generator = np.random.default_rng(1)

@@ -16,8 +16,8 @@ from wienerkernel.experiments.datasets import load_mcycle
 # Replicates
 # ----------
 #
-# Rows with the same time are merged into one, with a count. The result is the same as without merging, but the cost only
-# depends on the number of distinct times.
+# Rows with the same time are merged into one, with a count. The result is the same as without merging, but the cost
+# only depends on the number of distinct times.
 
 X, y = load_mcycle()
 constant = WienerKernelRegressor(trend="constant").fit(X, y)
@@ -26,8 +26,8 @@ print({name: round(value, 2) for name, value in constant.tuned_.parameters.items
 print(constant.score_report())
 
 # %%
-# The coverage is about right on average, but not at most individual times: a constant standard deviation is too large at the
-# start and too small in the middle.
+# The coverage is about right on average, but not at most individual times: a constant standard deviation is too large
+# at the start and too small in the middle.
 
 grid = np.linspace(0, 60, 300)
 display = TubeDisplay.from_estimator(constant, grid, width=2)
@@ -41,8 +41,8 @@ plt.show()
 # ---------------------
 #
 # With `fit(X, y, noise_scale=s)`, sample i has the noise s_i M_i. Here s is unknown, but it can be estimated from the
-# leave-one-out residuals: the logarithm of their squares is a noisy observation of log s^2, which is smoothed by a second
-# regression.
+# leave-one-out residuals: the logarithm of their squares is a noisy observation of log s^2, which is smoothed by a
+# second regression.
 
 residual = constant.loo().residual
 log_square = np.log(residual**2 + 1.0)

@@ -2,8 +2,8 @@
 Planning an experiment
 ======================
 
-Where should we measure next, and how often? The variance after a new sample does not depend on its value, so it is known
-before the sample is taken, and plans can be computed exactly.
+Where should we measure next, and how often? The variance after a new sample does not depend on its value, so it is
+known before the sample is taken, and plans can be computed exactly.
 """
 
 import matplotlib.pyplot as plt
@@ -29,9 +29,9 @@ model = WienerKernelRegressor(4.21**2 * RBF(3.59), noise="gamma(0.25, scale=2)",
 # How many samples?
 # -----------------
 #
-# Lemma 3 of the paper bounds the noise part after N samples at x by s2 / N, and the same bound holds for the sum of both
-# parts. Hence ceil(s2 / std^2) samples always suffice. The exact number is smaller, because it also uses the existing
-# samples.
+# Lemma 3 of the paper bounds the noise part after N samples at x by s2 / N, and the same bound holds for the sum of
+# both parts. Hence ceil(s2 / std^2) samples always suffice. The exact number is smaller, because it also uses the
+# existing samples.
 
 print("   x   std now   target   exact N   bound of Lemma 3")
 for x, target in [(0.0, 0.5), (0.0, 0.2), (2.5, 0.5), (2.5, 0.2)]:

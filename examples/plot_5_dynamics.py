@@ -16,9 +16,9 @@ from wienerkernel import RBF, WienerKernelRegressor
 # The system
 # ----------
 #
-# The position :math:`p` satisfies :math:`\ddot p = p - p^3 - 0.3 \dot p`. For 150 random states (position and velocity),
-# the state 0.25 time units later is measured with nonnegative noise, as caused by friction in a sensor. The law of the
-# noise is known from a calibration of the sensor; its mean is not zero.
+# The position :math:`p` satisfies :math:`\ddot p = p - p^3 - 0.3 \dot p`. For 150 random states (position and
+# velocity), the state 0.25 time units later is measured with nonnegative noise, as caused by friction in a sensor. The
+# law of the noise is known from a calibration of the sensor; its mean is not zero.
 
 
 def flow(states):
@@ -40,8 +40,8 @@ Y = flow(X) + generator.gamma(0.5, 0.08, (150, 2))
 # The model
 # ---------
 #
-# The model has two outputs and one length scale per input. The kernel is tuned, the noise is given. The model learns the
-# step, that is, the difference between successive states.
+# The model has two outputs and one length scale per input. The kernel is tuned, the noise is given. The model learns
+# the step, that is, the difference between successive states.
 
 model = WienerKernelRegressor(RBF([1.0, 1.0]) * 1.0, noise="gamma(0.5, scale=0.08)").fit(X, Y - X)
 print({name: round(value, 3) for name, value in model.tuned_.parameters.items()})
@@ -53,9 +53,9 @@ print(f"predicted             {np.sqrt(parts.epistemic.mean()):.4f}")
 print(f"noise of a measurement {model.noise_.std():.4f}, its mean {model.noise_.mean():.4f}")
 
 # %%
-# The following figure shows where the uncertainty of one step comes from. Near the data, it is mainly noise in the data.
-# Outside, both parts increase: the inputs are unexplored, and extrapolation amplifies the noise. Both outputs have the
-# same variances, because the noise is given.
+# The following figure shows where the uncertainty of one step comes from. Near the data, it is mainly noise in the
+# data. Outside, both parts increase: the inputs are unexplored, and extrapolation amplifies the noise. Both outputs
+# have the same variances, because the noise is given.
 
 p, v = np.meshgrid(np.linspace(-2.2, 2.2, 90), np.linspace(-1.9, 1.9, 90))
 parts = model.uncertainty(np.column_stack([p.ravel(), v.ravel()]))
@@ -78,11 +78,12 @@ plt.show()
 # ----------
 #
 # Each draw of the noise corresponds to one function, the estimate from the data with that noise removed. A consistent
-# simulation uses *the same* function in all steps. We draw 200 functions as the outputs of one model, which is fitted to
-# the measurements minus drawn noise, and simulate one particle per function. The model part, which is small near the
+# simulation uses *the same* function in all steps. We draw 200 functions as the outputs of one model, which is fitted
+# to the measurements minus drawn noise, and simulate one particle per function. The model part, which is small near the
 # data, is approximated by independent normal noise in each step.
 #
-# `predictor()` returns a function that skips input checks and takes only microseconds per call, which suits simulations.
+# `predictor()` returns a function that skips input checks and takes only microseconds per call, which suits
+# simulations.
 
 n = 200
 draws = model.noise_.rvs((150, 2, n), random_state=generator) - model.noise_.mean()
@@ -132,5 +133,5 @@ axes[0].legend(frameon=False, fontsize=8, loc="lower right")
 plt.show()
 
 # %%
-# From the first initial state, the tube stays narrow. From the second, the ball passes close to the boundary between the
-# wells: the particles split into two groups, which no interval around a mean can represent.
+# From the first initial state, the tube stays narrow. From the second, the ball passes close to the boundary between
+# the wells: the particles split into two groups, which no interval around a mean can represent.

@@ -23,8 +23,8 @@ grid = np.linspace(0, 10, 200)[:, None]
 # The same model
 # --------------
 #
-# With normal noise and the default ridge, the mean and the standard deviation are the same as in scikit-learn. Instead of
-# the variance `alpha`, we specify the law `noise`; `optimizer=None` becomes `tuning=None`.
+# With normal noise and the default ridge, the mean and the standard deviation are the same as in scikit-learn. Instead
+# of the variance `alpha`, we specify the law `noise`; `optimizer=None` becomes `tuning=None`.
 
 gpr = GaussianProcessRegressor(1.5 * sk.RBF(1.2), alpha=0.04, optimizer=None).fit(X, y)
 model = WienerKernelRegressor(1.5 * RBF(1.2), noise="norm(0, 0.2)", tuning=None).fit(X, y)
@@ -40,8 +40,8 @@ print(f"log-likelihood {gpr.log_marginal_likelihood_value_:.6f} and {model.log_l
 #
 # In scikit-learn, unknown noise variance is modeled by a `WhiteKernel`. In `wienerkernel`, noise is not part of the
 # kernel: `noise=None`, the default, is normal noise whose variance is tuned together with the kernel. scikit-learn's
-# kernels are accepted. Weak priors shift the values by a small fraction of their standard errors; bounds that differ from
-# the defaults replace the priors.
+# kernels are accepted. Weak priors shift the values by a small fraction of their standard errors; bounds that differ
+# from the defaults replace the priors.
 
 gpr = GaussianProcessRegressor(1.0 * sk.RBF(1.0) + sk.WhiteKernel(1.0)).fit(X, y)
 model = WienerKernelRegressor(1.0 * sk.RBF(1.0)).fit(X, y)
@@ -50,8 +50,8 @@ print({name: round(value, 3) for name, value in model.tuned_.parameters.items()}
 print(f"log-likelihood {gpr.log_marginal_likelihood_value_:.4f} and {model.log_likelihood():.4f}")
 
 # %%
-# With a `WhiteKernel`, scikit-learn's `predict(..., return_std=True)` includes the noise. In `wienerkernel`, it is always
-# the standard deviation of f; for a new observation, use `of="observation"`.
+# With a `WhiteKernel`, scikit-learn's `predict(..., return_std=True)` includes the noise. In `wienerkernel`, it is
+# always the standard deviation of f; for a new observation, use `of="observation"`.
 
 print("scikit-learn:", gpr.predict([[5.0]], return_std=True)[1].round(4))
 print("wienerkernel, f:", model.predict([[5.0]], return_std=True)[1].round(4))
