@@ -31,11 +31,7 @@ SECONDS = {30_000: 0.33, 60_000: 2.1, 100_000: 12.0}
 GIGABYTES = {30_000: 15.0}
 GRADIENT_SECONDS = {30_000: 0.9}
 LIBRARIES = {"torch": "torch", "cupy": "CuPy", "jax": "JAX"}
-MATRICES = {
-    "torch": 1.1,
-    "cupy": 6.0,
-    "jax": 6.0,
-}  # number of D x D matrices held at the same time; torch works in place
+MATRICES = {"torch": 1.1, "cupy": 6.0, "jax": 6.0}  # D x D matrices held at once; torch works in place
 CHUNKS = 5.0  # GB for a chunk of queries and its intermediate results
 DEFAULT_MODE_UP_TO = 30_000  # rows; GPyTorch's default mode is an approximation
 

@@ -30,8 +30,8 @@ model = WienerKernelRegressor(4.21**2 * RBF(3.59), noise="gamma(0.25, scale=2)",
 # -----------------
 #
 # Lemma 3 of the paper bounds the noise part after N samples at x by s2 / N, and the same bound holds for the sum of
-# both parts. Hence ceil(s2 / std^2) samples always suffice. The exact number is smaller, because it also uses the
-# existing samples.
+# both parts. Hence ceil(s2 / std^2) samples always suffice. The exact number is never larger, and it is smaller if the
+# existing samples already provide enough information.
 
 print("   x   std now   target   exact N   bound of Lemma 3")
 for x, target in [(0.0, 0.5), (0.0, 0.2), (2.5, 0.5), (2.5, 0.2)]:
