@@ -1,6 +1,6 @@
 PYTHON ?= python3
 VENV   ?= .venv
-# The array tests run with torch, too; this release has a build without CUDA, which is all they need.
+# The array tests also use torch; this release has a CPU-only build, which is sufficient.
 TORCH  ?= torch==2.13.0
 BIN    := $(VENV)/bin
 

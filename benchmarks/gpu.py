@@ -1,8 +1,9 @@
-"""torch tensors on a GPU, in double precision: python benchmarks/gpu.py [--sizes 10000 30000] [--device cuda].
+"""Benchmark on a GPU with torch tensors in double precision.
 
-Fit and predict (the mean and all parts of the variance), and the log-likelihood with its gradient; GPyTorch beside it
-in the same run, where it is installed, with Cholesky factors and in its default mode. Seconds are the median of the
-repeats after a warm-up; memory is the peak of what torch allocated, data included. The targets are those for an H200.
+Run with ``python benchmarks/gpu.py [--sizes 10000 30000] [--device cuda]``. Measures fitting and predicting (the mean
+and all parts of the variance), and the log-likelihood with its gradient. If GPyTorch is installed, the same run
+measures it with Cholesky factors and in its default mode. Times are medians of the repeats after a warm-up, and memory
+is the peak allocated by torch, including the data. The targets are for an H200.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ SECONDS = {30_000: 0.33, 60_000: 2.1, 100_000: 12.0}
 GIGABYTES = {30_000: 15.0}
 GRADIENT_SECONDS = {30_000: 0.9}
 LIBRARIES = {"torch": "torch", "cupy": "CuPy", "jax": "JAX"}
-MATRICES = {"torch": 1.1, "cupy": 6.0, "jax": 6.0}  # of D x D, alive at a time: torch works in place
-CHUNKS = 5.0  # 10^9 bytes for a chunk of queries and what is made of it
-DEFAULT_MODE_UP_TO = 30_000  # rows; GPyTorch's default mode does not answer the same question
+MATRICES = {"torch": 1.1, "cupy": 6.0, "jax": 6.0}  # D x D matrices held at once; torch works in place
+CHUNKS = 5.0  # GB for a chunk of queries and its intermediate results
+DEFAULT_MODE_UP_TO = 30_000  # rows; GPyTorch's default mode is an approximation
 
 
 def data(n, queries, device):
@@ -51,7 +52,7 @@ def model():
 
 
 def parts(X, y, Z):
-    """Mean, V and P2: fit and predict."""
+    """Fit and predict: mean, V and P2."""
     mean, split = model().fit(X, y).posterior_.mean_and_uncertainty(Z)
     return mean, split.noise, split.model
 
@@ -61,7 +62,7 @@ def likelihood(X, y, _):
 
 
 def gpytorch_task(task, default):
-    """The same with GPyTorch; its default mode uses conjugate gradients above 800 rows."""
+    """The same task in GPyTorch, whose default mode uses conjugate gradients above 800 rows."""
     import contextlib
 
     import gpytorch as g
@@ -108,7 +109,7 @@ def values(results):
 
 
 def measure(run, tensors, repeats):
-    """Median seconds, torch's peak memory on a GPU in 10^9 bytes or None, and the results; or why there are none."""
+    """Median seconds, peak memory of torch on a GPU in GB (or None) and the results, or the reason for failure."""
     on_gpu, times = isinstance(tensors[0], torch.Tensor) and tensors[0].is_cuda, []
     try:
         for _ in range(1 + repeats):
@@ -122,17 +123,14 @@ def measure(run, tensors, repeats):
             if on_gpu:
                 torch.cuda.synchronize()
             times.append(time.perf_counter() - start)
-    except (
-        RuntimeError,
-        MemoryError,
-    ) as error:  # most often, the memory is too small; CuPy says it by the latter
+    except (RuntimeError, MemoryError) as error:  # usually out of memory, which CuPy reports as MemoryError
         return str(error).split(".")[0] or type(error).__name__
     peak = torch.cuda.max_memory_allocated() / 1e9 if on_gpu else None
     return statistics.median(times[1:]), peak, values(results)
 
 
 def line(name, measured, flops, first=None, targets=()):
-    """One row of the table; ``first`` is the row that it is compared with."""
+    """Print one row of the table, compared with the row ``first``."""
     if isinstance(measured, str):
         print(f"   {name:22s} {measured}", flush=True)
         return
@@ -163,7 +161,7 @@ def compare(title, task, n, options, flops, targets):
 
 
 def phases(n, options, inverse):
-    """Where the time goes, measured one after the other."""
+    """Time each phase separately."""
     X, _, Z = data(n, options.queries, options.device)
     k, seconds = kernel(), {}
 
@@ -191,7 +189,7 @@ def phases(n, options, inverse):
 
 
 def check(n, options):
-    """The largest difference from the results of NumPy, relative to the largest value."""
+    """Print the largest difference from the NumPy results, relative to the largest value."""
     tensors = data(n, options.queries, options.device)
     reference = tuple(a.cpu().numpy() for a in tensors)
     print(f"\nlargest difference from NumPy, D = {n:,}")
@@ -205,10 +203,10 @@ def check(n, options):
 
 
 def other_libraries(n, options):
-    """The same work with arrays of CuPy and JAX, whose arrays are worked on out of place.
+    """Run the same task with CuPy and JAX arrays, which are not modified in place.
 
-    Each in a process of its own: JAX takes three quarters of the memory when it starts, CuPy and torch keep what they
-    have freed, and only the end of a process gives it all back.
+    Each library runs in its own process: JAX preallocates three quarters of the memory, and CuPy and torch cache freed
+    memory, which is only released when the process ends.
     """
     print(f"\nfit, mean and all parts at {options.queries} points by array library, D = {n:,}", flush=True)
     gc.collect()
@@ -227,17 +225,17 @@ def other_libraries(n, options):
 
 
 def memory_needed(library, n):
-    """Bytes in 10^9 at the peak: the matrices that are alive at a time, and chunks of queries."""
+    """Estimated peak memory in GB: the matrices held at the same time, and a chunk of queries."""
     return MATRICES[library] * 8 * n**2 / 1e9 + CHUNKS
 
 
 def memory_free(device):
-    """Bytes in 10^9 that are free on a GPU; nobody counts those of the CPU."""
+    """Free memory of a GPU in GB; infinite for a CPU."""
     return torch.cuda.mem_get_info(device)[0] / 1e9 if device.startswith("cuda") else float("inf")
 
 
 def in_a_process(library, n, options):
-    """What `measure` gives, from a process of its own."""
+    """Return the result of `measure`, run in a separate process."""
     numbers = {
         "--rows": n,
         "--queries": options.queries,
@@ -254,7 +252,7 @@ def in_a_process(library, n, options):
 
 
 def one_library(options):
-    """Measure one library, and print the result as JSON."""
+    """Measure one library and print the result as JSON."""
     if options.library == "torch":
         given = data(options.rows, options.queries, options.device)
     else:
@@ -264,10 +262,10 @@ def one_library(options):
             print(json.dumps(str(error)))
             return
         given = tuple(asarray(t.numpy()) for t in data(options.rows, options.queries, "cpu"))
-    # in NumPy, so that whoever works in the background is waited for
+    # converting to NumPy waits for asynchronous computations
     measured = measure(lambda *a: values(parts(*a)), given, options.repeats)
-    told = measured if isinstance(measured, str) else (*measured[:2], measured[2][0].tolist())
-    print(json.dumps(told))
+    result = measured if isinstance(measured, str) else (*measured[:2], measured[2][0].tolist())
+    print(json.dumps(result))
 
 
 def cupy_asarray(_device):
@@ -293,13 +291,15 @@ def main():
     parser.add_argument("--sizes", type=int, nargs="*", default=[10_000, 30_000, 60_000, 100_000])
     parser.add_argument("--gradient-sizes", type=int, nargs="*", default=[30_000])
     parser.add_argument("--library-sizes", type=int, nargs="*", default=[10_000, 30_000])
-    parser.add_argument("--check", type=int, default=2000, help="rows of the comparison with NumPy")
+    parser.add_argument(
+        "--check", type=int, default=2000, help="number of rows for the comparison with NumPy"
+    )
     parser.add_argument("--queries", type=int, default=1000)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--block", type=int, default=arrays.TORCH_BLOCK, help="rows of a block")
+    parser.add_argument("--block", type=int, default=arrays.TORCH_BLOCK, help="number of rows per block")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--library", choices=LIBRARIES, help="measure this one alone, and print JSON")
-    parser.add_argument("--rows", type=int, default=10_000, help="rows for --library")
+    parser.add_argument("--library", choices=LIBRARIES, help="measure only this library and print JSON")
+    parser.add_argument("--rows", type=int, default=10_000, help="number of rows for --library")
     options = parser.parse_args()
     arrays.TORCH_BLOCK = options.block
     if options.library:

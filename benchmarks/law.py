@@ -1,8 +1,8 @@
 """Quantiles of many linear combinations: this package, OpenTURNS, and Monte Carlo.
 
-Run with ``python benchmarks/law.py``. OpenTURNS (``pip install openturns``) is optional; it has one object a row, so it
-is measured on a few rows and scaled. Monte Carlo is measured on few draws and scaled to the 25,000,000 draws that a
-standard error of 1e-4 in the cdf takes; equal accuracy, 1e-12, takes 1e16 times as long.
+Run with ``python benchmarks/law.py``. OpenTURNS (``pip install openturns``) is optional. It needs one object per row,
+so it is measured on a few rows and extrapolated. Monte Carlo is measured with few draws and extrapolated to the
+25,000,000 draws needed for a standard error of 1e-4 in the cdf; an accuracy of 1e-12 would take 1e16 times as long.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MAX_GIB = 2.0
 
 
 def smoother_rows(n: int, d: int) -> np.ndarray:
-    """Weights of kernel ridge regression at n points, as predictions have them."""
+    """Weights of kernel ridge regression at n points, as in a prediction."""
     x, X = np.linspace(-5, 5, n), np.linspace(-5, 5, d)
 
     def kernel(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -53,7 +53,7 @@ def best_time(function: Callable[[], object], repeats: int) -> float:
 
 
 def openturns_seconds(noise: str, weights: np.ndarray) -> tuple[float, float, int]:
-    """Seconds for all rows, scaled from a few, the largest error of the cdf at their quantiles, and how many."""
+    """Seconds for all rows, extrapolated from a few, the largest error of the cdf, and how many rows were measured."""
     law = {"gamma": lambda: ot.Gamma(0.25, 0.5), "lognorm": lambda: ot.LogNormal(0.0, 0.5)}[noise]
     few = OT_ROWS[weights.shape[1]]
     chosen = weights[np.linspace(0, len(weights) - 1, few + 2).astype(int)[1:-1]]
@@ -69,7 +69,7 @@ def openturns_seconds(noise: str, weights: np.ndarray) -> tuple[float, float, in
 
 
 def monte_carlo_seconds(noise: object, weights: np.ndarray) -> float:
-    """Seconds that draws of standard error 1e-4 in the cdf would take."""
+    """Estimated seconds for a standard error of 1e-4 in the cdf."""
     law = LinearCombination(noise, weights)
     draws = max(20, 2_000_000 // weights.size)
     seconds = best_time(lambda: np.quantile(law.rvs(draws, random_state=0), LEVELS, axis=0), 1)
@@ -77,12 +77,12 @@ def monte_carlo_seconds(noise: object, weights: np.ndarray) -> float:
 
 
 def verdict(wanted: list[tuple[str, str, bool]]) -> str:
-    """Targets and whether they are met."""
+    """Describe the targets and whether they are met."""
     return ", ".join(f"{name} {target}: {'met' if met else 'MISSED'}" for name, target, met in wanted)
 
 
 def few_terms() -> None:
-    """Sums of few terms whose characteristic functions decay slowly: some rows, by convolution."""
+    """Sums of few terms with slowly decaying characteristic functions, computed by convolution."""
     square = Expansion(OrthogonalBasis("norm(0, 1)", 3), [0.0, 1.0, 0.5])
     shifted = Mixture([stats.gamma(2.0), stats.expon(1.0), stats.uniform(-1.0, 1.0)], [0.4, 0.3, 0.3])
     print(f"\n{FEW_ROWS} rows of few terms without a smooth part, quantiles at {LEVELS.tolist()}, seconds")

@@ -1,9 +1,9 @@
-"""Whether stated errors hold: sums of many laws against oracles that share no code with the package.
+"""Check the stated errors of linear combinations of many laws against oracles that share no code with the package.
 
-Run with ``python benchmarks/sweep.py`` (about half an hour on two cores), or with ``--quick`` for a random part of it.
-Each case asks for cdf, sf, pdf and ppf at the center, in the tails, at the ends of the support and at singular points.
-A violation is an answer whose true error exceeds ten times the stated error plus 1e-12, or that breaks what holds for
-every distribution function. ``tests/law/cases.py`` has the laws and the checks.
+Run with ``python benchmarks/sweep.py`` (about half an hour on two cores), or with ``--quick`` for a random subset. Each
+case evaluates cdf, sf, pdf and ppf at the center, in the tails, at the ends of the support and at singular points. A
+violation is a result whose true error exceeds ten times the stated error plus 1e-12, or that lacks a property of every
+distribution function, such as monotonicity. The laws and the checks are in ``tests/law/cases.py``.
 """
 
 from __future__ import annotations
@@ -18,29 +18,33 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).parents[1]
-sys.path[0] = str(ROOT / "tests")  # in place of this folder, whose law.py would hide the package of oracles
+sys.path[0] = str(ROOT / "tests")  # replaces this folder, whose law.py would shadow tests/law
 
 from law.cases import LAWS, REVIEW, Case, Outcome, cases_of, check
 
 RESULTS = ROOT / "benchmarks" / "results" / "sweep.txt"
 LINE = "{:16s} {:>5s} {:>7s} {:>9s} {:>9s} {:>9s} {:>6s} {:>8s} {:>6s}  {}"
 SHARP = 1e-10
-"""Width of the bounds of an oracle that is as good as exact."""
+"""Oracle bounds narrower than this are practically exact."""
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--quick", type=int, nargs="?", const=200, help="a random part: this many cases")
+    parser.add_argument(
+        "--quick", type=int, nargs="?", const=200, help="only a random subset of this many cases"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--laws", nargs="+", help="only laws whose names are one of these, or contain one")
-    parser.add_argument("--review", action="store_true", help="only the sums that once failed")
-    parser.add_argument("--methods", nargs="+", help="only these methods")
-    parser.add_argument("--limit", type=float, default=10.0, help="seconds of computing a case may take")
-    parser.add_argument("--verbose", action="store_true", help="print each violation")
-    parser.add_argument("--violations", type=Path, help="write all violations to this file, the worst first")
     parser.add_argument(
-        "--out", type=Path, default=None, help="where the table goes; the full sweep has its place"
+        "--laws", nargs="+", help="only laws with these names, or whose names contain one of them"
+    )
+    parser.add_argument("--review", action="store_true", help="only sums that failed in an earlier version")
+    parser.add_argument("--methods", nargs="+", help="only these methods")
+    parser.add_argument("--limit", type=float, default=10.0, help="time limit per case in seconds")
+    parser.add_argument("--verbose", action="store_true", help="print each violation")
+    parser.add_argument("--violations", type=Path, help="write all violations to this file, worst first")
+    parser.add_argument(
+        "--out", type=Path, default=None, help="file for the table; by default, only a full sweep is written"
     )
     return parser.parse_args()
 

@@ -1,14 +1,15 @@
-"""Tuning under five laws of noise: scikit-learn, and this package by likelihood, by leave-one-out, with unknown noise.
+"""Tuning under five noise laws: scikit-learn, and this package by likelihood and by leave-one-out.
 
-Functions are drawn from a Gaussian process with a squared exponential kernel (variance 4, length scale 1) on [-5, 5],
-the noise has mean 0 and standard deviation 1. All methods see the same data. Per case: medians over the repetitions
-and their standard errors (bootstrap) of
+Functions are drawn from a Gaussian process with a squared-exponential kernel (variance 4, length scale 1) on [-5, 5].
+The noise has mean 0 and standard deviation 1. All methods use the same data. Each case shows medians over the
+repetitions and their bootstrap standard errors for
 
-    rmse      root mean square error to the true function
+    rmse      root mean squared error of the estimate of the function
     nlpd      mean negative log predictive density of held-out observations
     crps      mean continuous ranked probability score of held-out observations
-    cover     part of the held-out observations inside their 90 % intervals
+    cover     fraction of held-out observations inside their 90 % intervals
     length    |log of the tuned length scale|, whose true value is 0
+    seconds   processor time
 
     python benchmarks/tuning.py                    100 repetitions, n = 20, 40, 150
     python benchmarks/tuning.py --quick            5 repetitions, n = 20, 40
@@ -50,7 +51,7 @@ TEST_POINTS = 60
 
 
 def standardized(name):
-    """The law with mean 0 and standard deviation 1."""
+    """The law, standardized to mean 0 and standard deviation 1."""
     law = LAWS[name]
     shapes = law.args
     mean, variance = law.dist.stats(*shapes, moments="mv")
@@ -59,7 +60,7 @@ def standardized(name):
 
 
 def draw(name, n, seed):
-    """Training data, test data, and the true function at the test points."""
+    """Training data, test data and the true function at the test points."""
     rng = np.random.default_rng([seed, n, list(LAWS).index(name)])
     X = rng.uniform(-5, 5, (n + TEST_POINTS, 1))
     f = np.linalg.cholesky(4 * RBF(1.0)(X) + 1e-8 * np.eye(len(X))) @ rng.normal(size=len(X))
@@ -68,7 +69,7 @@ def draw(name, n, seed):
 
 
 def predict(method, name, X, y, X_test):
-    """Mean, law of an observation and length scale."""
+    """Mean, law of an observation, and length scale."""
     if METHODS[method] is None:
         kernel = theirs.ConstantKernel() * theirs.RBF() + theirs.WhiteKernel()
         model = GaussianProcessRegressor(kernel, n_restarts_optimizer=1, random_state=0).fit(X, y)

@@ -1,4 +1,4 @@
-"""Sphinx: what the pages are built from. Nothing here, and nothing in the pages, needs the network."""
+"""Sphinx configuration. Neither the build nor the pages need network access."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 import warnings
 from pathlib import Path
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy: the examples are small
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # set before NumPy is imported; the examples are small
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent / "src")]
 
@@ -35,7 +35,7 @@ default_role = "literal"
 
 autosummary_generate = True
 toc_object_entries_show_parents = "hide"
-autodoc_typehints = "none"  # the numpydoc sections say more
+autodoc_typehints = "none"  # types are given in the numpydoc sections
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 numpydoc_xref_param_type = False

@@ -1,9 +1,10 @@
 """
-The paper's two figures
-=======================
+The two figures of the paper
+============================
 
-The numerical section of Faulwasser and Molodchyk, *Wiener Chaos in Kernel Regression*: a scalar system, few samples,
-first normal and then Gamma noise. `wienerkernel paper` writes the same figures, in more detail, as files.
+This example reproduces the numerical section of Faulwasser and Molodchyk, *Wiener Chaos in Kernel Regression*: a scalar
+system with few samples, first with normal and then with Gamma noise. `wienerkernel paper` writes more detailed versions
+of the same figures to files.
 """
 
 import matplotlib.pyplot as plt
@@ -12,16 +13,16 @@ import numpy as np
 from wienerkernel import RBF, TubeDisplay, WienerKernelRegressor
 
 # %%
-# The system, eq. (15) of the paper, and its kernel. The hyperparameters are given, so nothing is tuned.
+# The system is eq. (15) of the paper. The hyperparameters of the kernel are given, so tuning is disabled.
 
 
 def truth(x):
-    """Right-hand side without the noise."""
+    """Right-hand side of eq. (15), without noise."""
     return 0.01 * x**3 - 0.2 * x**2 + 0.2 * x
 
 
 def fit(n_places, n_repeats, noise):
-    """Fit samples at evenly spaced places, each repeated."""
+    """Fit repeated samples at evenly spaced locations."""
     model = WienerKernelRegressor(4.21**2 * RBF(3.59), noise=noise, tuning=None)
     x = np.repeat(np.linspace(-5, 5, n_places), n_repeats)
     draws = LAWS[noise](np.random.default_rng([0, n_places, n_repeats]), len(x))
@@ -38,9 +39,10 @@ grid = np.linspace(-6, 6, 241)
 # Normal noise
 # ------------
 #
-# From left to right the samples are taken at more places, from top to bottom more often at each place. Green is the
-# part of the uncertainty that comes from the noise in the data (:math:`\sigma_\mathrm{WK}`, eq. (14)), dark gray all
-# that is not known about f (:math:`\sigma_\mathrm{GP}`, eq. (2b)), light gray a new observation (eq. (3)).
+# The number of locations increases from left to right, and the number of samples per location from top to bottom. The
+# green tube shows the uncertainty due to noise in the data (:math:`\sigma_\mathrm{WK}`, eq. (14)), the dark gray tube
+# the total uncertainty about f (:math:`\sigma_\mathrm{GP}`, eq. (2b)), and the light gray tube that of a new
+# observation (eq. (3)).
 
 figure, axes = plt.subplots(3, 3, figsize=(9, 7.5), sharex=True, sharey=True, layout="constrained")
 print("variances at x = 1.25")
@@ -60,15 +62,16 @@ figure.legend(handles, labels, loc="outside lower center", ncols=6, frameon=Fals
 plt.show()
 
 # %%
-# Down a column the green tube shrinks and the dark gray one stops at the model part: more samples at the same places do
-# not tell what happens between them. Along a row the model part goes. The light gray tube never gets narrower than
-# the noise.
+# From top to bottom, the green tube shrinks, while the dark gray one approaches the model part: more samples at the
+# same locations provide no information about unexplored inputs between them. From left to right, the model part
+# decreases. The light gray tube never gets narrower than the noise.
 #
 # Gamma noise
 # -----------
 #
-# With skewed noise the estimate is skewed, the other way round: a large positive error of a sample pulls the estimate
-# up, so f is more likely to be far below the estimate than far above. The density is computed, not fitted to draws.
+# If the noise is skewed, so is the estimate, in the opposite direction: a large positive error in a sample pulls the
+# estimate up, so that f is more likely to be far below the estimate than far above it. The density is computed exactly,
+# not estimated from draws.
 
 model, x, y = fit(5, 1, "gamma(0.25, scale=2)")
 estimate = model.predict_distribution([[0.0]])

@@ -2,8 +2,9 @@
 Calibration under skewed noise
 ==============================
 
-A 90 % interval should miss on each side in 5 % of the cases. Here functions are drawn from the prior and measured with
-Gamma noise, thousands of times, and the misses are counted: of scikit-learn's Gaussian process, and of the exact law.
+A 90 % interval should miss the true value in 5 % of the cases on each side. In this example, functions are drawn from
+the prior thousands of times and measured with Gamma noise. We then compare the miss rates of scikit-learn's Gaussian
+process with those of the exact law.
 """
 
 import matplotlib.pyplot as plt
@@ -18,8 +19,8 @@ from wienerkernel.experiments.calibration import calibrate
 # The experiment
 # --------------
 #
-# Five places, one sample each, noise of variance 1. Both models know the kernel, the variance and the mean of the
-# noise; they differ in the shape only.
+# There is one sample at each of five inputs, with noise of variance 1. Both models use the true kernel and the true
+# mean and variance of the noise; they only differ in the shape of the noise.
 
 noise = as_noise("gamma(0.25, scale=2)")
 places, query = np.linspace(-5, 5, 5), np.linspace(-5, 5, 41)
@@ -27,7 +28,8 @@ result = calibrate(4.21**2 * RBF(3.59), noise, places, query, n=20_000)
 print(result.summary())
 
 # %%
-# scikit-learn on the same kind of data. All repetitions share the design, so they are fitted as so many outputs.
+# The same experiment with scikit-learn. All repetitions share the same inputs, so they are fitted as outputs of one
+# model.
 
 n = 4000
 generator = np.random.default_rng(1)
@@ -50,21 +52,21 @@ for ax, rates, title in ((axes[0], result.exact, "exact law"), (axes[1], misses,
     ax.plot(query, 100 * rates[:, 1], color="#1f4fd8", label="true value above the interval")
     ax.set(title=title, xlabel="$x$", ylim=(0, 10))
     ax.margins(x=0)
-axes[0].set_ylabel("misses in %")
+axes[0].set_ylabel("miss rate in %")
 axes[1].legend(frameon=False, fontsize=8)
 plt.show()
 
 # %%
-# In total the Gaussian interval covers a little more than 90 %, but it is in the wrong place. Who needs one side (a safe
-# level, a stock, a dose) gets it wrong by a factor.
+# In total, the Gaussian interval covers slightly more than 90 %, but it is not centered correctly. If only one side
+# matters (a safety margin, a stock level, a dose), its miss rate is wrong by a large factor.
 #
-# When the law is not known
-# -------------------------
+# Unknown noise
+# -------------
 #
-# With more samples the noise can be learned. It is known here that it starts at 0, so :class:`~wienerkernel.Family` gets
-# the location, and its shape and scale are fitted together with the kernel. The likelihood finds the kernel and the
-# variance first and then the shape; `tuning="loo"` maximizes the leave-one-out log score under the exact law, over all of
-# them.
+# With more samples, the law of the noise can be estimated. We assume that the noise is known to be nonnegative, so we
+# set the location of the :class:`~wienerkernel.Family` and estimate its shape and scale together with the kernel.
+# `tuning="likelihood"` first estimates the kernel and the variance, then the shape. `tuning="loo"` maximizes the
+# leave-one-out log score under the exact law over all parameters together.
 
 generator = np.random.default_rng(2)
 X = np.sort(generator.uniform(-5, 5, 80))[:, None]
@@ -84,8 +86,8 @@ for name, model in models.items():
 print(f"{'truth':<18} noise: std {0.4 * 0.7**0.5:.3f}, skewness {2 / 0.7**0.5:.2f}")
 
 # %%
-# The difference counts in units of its standard error. The reports show where it comes from: under the normal law the
-# probability integral transforms (PIT) are far from uniform, and the residuals bend away from the line.
+# Differences should be judged relative to their standard errors. The diagnostics show the reason: under the normal law,
+# the probability integral transforms (PIT) are far from uniform, and the residuals deviate from the line.
 
 figure, axes = plt.subplots(2, 3, figsize=(9.5, 6), layout="constrained")
 for row, name in zip(axes, ("normal", "gamma, loo"), strict=True):

@@ -1,9 +1,9 @@
 """
-Learning a dynamic system
-=========================
+Learning a dynamical system
+===========================
 
-A ball in a double well, with friction: from almost every state it ends in one of two places. Its one-step map is
-learned from noisy transitions and then simulated over many steps, with the uncertainty carried along.
+A ball rolls in a double well with friction; from almost every initial state, it ends up in one of the two wells. We
+learn the one-step map from noisy transitions and simulate it over many steps, propagating the uncertainty.
 """
 
 import matplotlib.pyplot as plt
@@ -16,13 +16,13 @@ from wienerkernel import RBF, WienerKernelRegressor
 # The system
 # ----------
 #
-# The position :math:`p` obeys :math:`\ddot p = p - p^3 - 0.3 \dot p`. Of 150 random states, position and velocity, the
-# state 0.25 time units later is measured with noise that is never negative, as friction in a sensor makes it. Its law is
-# known from a calibration of the sensor; its mean is not zero.
+# The position :math:`p` satisfies :math:`\ddot p = p - p^3 - 0.3 \dot p`. For 150 random states (position and
+# velocity), the state 0.25 time units later is measured with nonnegative noise, as caused by friction in a sensor. The
+# law of the noise is known from a calibration of the sensor; its mean is not zero.
 
 
 def flow(states):
-    """The states one step later, for states of shape (n, 2)."""
+    """Return the states one step later, for states of shape (n, 2)."""
 
     def slope(_, s):
         p, v = s.reshape(2, -1)
@@ -40,8 +40,8 @@ Y = flow(X) + generator.gamma(0.5, 0.08, (150, 2))
 # The model
 # ---------
 #
-# Two outputs, one length scale for each input; the kernel is tuned, the noise is given. The model learns the step, the
-# difference to the state, and not the state itself.
+# The model has two outputs and one length scale per input. The kernel is tuned, the noise is given. The model learns
+# the step, that is, the difference between successive states.
 
 model = WienerKernelRegressor(RBF([1.0, 1.0]) * 1.0, noise="gamma(0.5, scale=0.08)").fit(X, Y - X)
 print({name: round(value, 3) for name, value in model.tuned_.parameters.items()})
@@ -53,16 +53,16 @@ print(f"predicted             {np.sqrt(parts.epistemic.mean()):.4f}")
 print(f"noise of a measurement {model.noise_.std():.4f}, its mean {model.noise_.mean():.4f}")
 
 # %%
-# Where the uncertainty of one step comes from. Where the data are, what remains is noise in them. Outside both parts
-# grow: the place is unknown, and an extrapolation also amplifies the noise. Both outputs have the same variances, since
-# the noise is given.
+# The following figure shows where the uncertainty of one step comes from. Near the data, it is mainly noise in the
+# data. Outside, both parts increase: the inputs are unexplored, and extrapolation amplifies the noise. Both outputs
+# have the same variances, because the noise is given.
 
 p, v = np.meshgrid(np.linspace(-2.2, 2.2, 90), np.linspace(-1.9, 1.9, 90))
 parts = model.uncertainty(np.column_stack([p.ravel(), v.ravel()]))
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True, layout="constrained")
 for ax, part, title in (
     (axes[0], parts.noise, "noise in the data"),
-    (axes[1], parts.model, "places not looked at"),
+    (axes[1], parts.model, "unexplored inputs"),
 ):
     image = ax.pcolormesh(
         p, v, np.sqrt(part[:, 0]).reshape(p.shape), vmin=0, vmax=0.06, cmap="viridis", rasterized=True
@@ -77,12 +77,13 @@ plt.show()
 # Many steps
 # ----------
 #
-# One draw of the noise is one function: the estimate from data with other noise. So a simulation that is consistent
-# over all steps follows *one* drawn function from start to end. Here 200 functions are drawn, as the outputs of one
-# model: the measurements less freshly drawn noise. Each particle has a function of its own. The model part is added at
-# every step, as independent normal numbers; it is small where the data are, and this is an approximation.
+# Each draw of the noise corresponds to one function, the estimate from the data with that noise removed. A consistent
+# simulation uses *the same* function in all steps. We draw 200 functions as the outputs of one model, which is fitted
+# to the measurements minus drawn noise, and simulate one particle per function. The model part, which is small near the
+# data, is approximated by independent normal noise in each step.
 #
-# `predictor()` answers in microseconds, without checks, as a simulation asks for it.
+# `predictor()` returns a function that skips input checks and takes only microseconds per call, which suits
+# simulations.
 
 n = 200
 draws = model.noise_.rvs((150, 2, n), random_state=generator) - model.noise_.mean()
@@ -93,13 +94,11 @@ nominal = model.predictor()
 
 
 def simulate(start, n_steps=60):
-    """States of all particles, of the mean alone, and the true ones."""
+    """Return the states of all particles, of the mean model and of the true system."""
     particles, mean, true = [np.tile(start, (n, 1))], [np.array(start)], [np.array([start])]
     own = np.arange(n)
     for _ in range(n_steps):
-        f, _, part = step(
-            particles[-1]
-        )  # (n, 2 n): all functions at all particles; their variances are alike
+        f, _, part = step(particles[-1])  # (n, 2 n): all functions at all particles, of equal variance
         move = f.reshape(n, 2, n)[own, :, own]
         noise = np.sqrt(part[:, :1]) * generator.standard_normal((n, 2))
         particles.append(particles[-1] + move + noise)
@@ -122,16 +121,17 @@ for ax, start in zip(axes, ((0.5, 0.4), (-1.5, 0.85)), strict=True):
         )
     ax.plot(time, mean[:, 0], color="#d62728", label="mean model")
     ax.plot(time, true[:, 0], color="#1f4fd8", ls="--", label="true system")
-    ax.set(title=f"start {start}", xlabel="time", ylim=(-2, 2))
+    ax.set(title=f"initial state {start}", xlabel="time", ylim=(-2, 2))
     ax.margins(x=0)
     right = np.mean(positions[-1] > 0)
     print(
-        f"start {start}: {100 * right:.0f} % of the particles end in the right well, the true system at {true[-1, 0]:.2f}"
+        f"initial state {start}: {100 * right:.0f} % of the particles end in the right well, "
+        f"the true system at {true[-1, 0]:.2f}"
     )
 axes[0].set_ylabel("position")
 axes[0].legend(frameon=False, fontsize=8, loc="lower right")
 plt.show()
 
 # %%
-# From the first start the tube stays narrow. The second one passes near the edge between the two wells: the particles
-# part, and no interval around a mean would tell.
+# From the first initial state, the tube stays narrow. From the second, the ball passes close to the boundary between
+# the wells: the particles split into two groups, which no interval around a mean can represent.

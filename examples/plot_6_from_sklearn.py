@@ -1,9 +1,9 @@
 """
-scikit-learn and here, side by side
-===================================
+Comparison with scikit-learn
+============================
 
-The same data, once with `GaussianProcessRegressor` and once here: what is the same, what is called differently, what is new. The
-table of names is on :doc:`its own page </coming_from_sklearn>`.
+This example fits the same data with `GaussianProcessRegressor` and `WienerKernelRegressor`, and shows what is the same
+and what is new. For a table of names, see :doc:`/coming_from_sklearn`.
 """
 
 import matplotlib.pyplot as plt
@@ -23,8 +23,8 @@ grid = np.linspace(0, 10, 200)[:, None]
 # The same model
 # --------------
 #
-# With normal noise and the ridge at its default, mean and standard deviation are those of scikit-learn. `alpha` becomes
-# `noise`, a law instead of a number; `optimizer=None` becomes `tuning=None`.
+# With normal noise and the default ridge, the mean and the standard deviation are the same as in scikit-learn. Instead
+# of the variance `alpha`, we specify the law `noise`; `optimizer=None` becomes `tuning=None`.
 
 gpr = GaussianProcessRegressor(1.5 * sk.RBF(1.2), alpha=0.04, optimizer=None).fit(X, y)
 model = WienerKernelRegressor(1.5 * RBF(1.2), noise="norm(0, 0.2)", tuning=None).fit(X, y)
@@ -38,9 +38,10 @@ print(f"log-likelihood {gpr.log_marginal_likelihood_value_:.6f} and {model.log_l
 # The same tuning
 # ---------------
 #
-# In scikit-learn an unknown noise variance is a `WhiteKernel`. Here noise is not part of the kernel: `noise=None`, the
-# default, is normal noise whose variance is found together with the kernel. scikit-learn's kernels are accepted. Weak
-# priors move the values by a small fraction of their standard errors; bounds that differ from the defaults replace them.
+# In scikit-learn, unknown noise variance is modeled by a `WhiteKernel`. In `wienerkernel`, noise is not part of the
+# kernel: `noise=None`, the default, is normal noise whose variance is tuned together with the kernel. scikit-learn's
+# kernels are accepted. Weak priors shift the values by a small fraction of their standard errors; bounds that differ
+# from the defaults replace the priors.
 
 gpr = GaussianProcessRegressor(1.0 * sk.RBF(1.0) + sk.WhiteKernel(1.0)).fit(X, y)
 model = WienerKernelRegressor(1.0 * sk.RBF(1.0)).fit(X, y)
@@ -49,16 +50,18 @@ print({name: round(value, 3) for name, value in model.tuned_.parameters.items()}
 print(f"log-likelihood {gpr.log_marginal_likelihood_value_:.4f} and {model.log_likelihood():.4f}")
 
 # %%
-# With a `WhiteKernel`, `predict(..., return_std=True)` of scikit-learn includes the noise. Here it never does: it is
-# the standard deviation of f. A new observation is asked for by name.
+# With a `WhiteKernel`, scikit-learn's `predict(..., return_std=True)` includes the noise. In `wienerkernel`, it is
+# always the standard deviation of f; for a new observation, use `of="observation"`.
 
 print("scikit-learn:", gpr.predict([[5.0]], return_std=True)[1].round(4))
-print("here, f:", model.predict([[5.0]], return_std=True)[1].round(4))
-print("here, observation:", model.predict_distribution([[5.0]], of="observation").std().round(4))
+print("wienerkernel, f:", model.predict([[5.0]], return_std=True)[1].round(4))
+print("wienerkernel, observation:", model.predict_distribution([[5.0]], of="observation").std().round(4))
 
 # %%
 # The same ecosystem
 # ------------------
+#
+# Cross-validation, grid search and pipelines work as usual.
 
 folds = KFold(5, shuffle=True, random_state=0)
 print("cross-validated R2:", cross_val_score(WienerKernelRegressor(), X, y, cv=folds).mean().round(3))
@@ -67,7 +70,8 @@ print("cross-validated R2:", cross_val_score(WienerKernelRegressor(), X, y, cv=f
 # What is new
 # -----------
 #
-# The variance comes in parts, and noise can be anything. Here a fifth of the samples has an offset of 1.2: a mixture.
+# The variance is split by cause, and the noise can have any law. Here it is a mixture: a fifth of the samples have an
+# offset of 1.2.
 
 noise = Mixture(["norm(0, 0.1)", "norm(1.2, 0.1)"], weights=[0.8, 0.2])
 y = np.sin(X[:, 0]) + noise.rvs(40, random_state=1)
@@ -83,7 +87,7 @@ axes[0].set(title="GaussianProcessRegressor", xlabel="$x$")
 label = "90 % of new observations"
 axes[1].fill_between(grid[:, 0], low, high, color="#d9d9d9", lw=0, label=label)
 axes[1].plot(grid, mixed.predict(grid), color="#d62728", label="estimate of f")
-axes[1].set(title="WienerKernelRegressor, noise known", xlabel="$x$")
+axes[1].set(title="WienerKernelRegressor, known noise", xlabel="$x$")
 for ax in axes:
     ax.plot(X, y, "k.", ms=4, label="data")
     ax.plot(grid, np.sin(grid), color="#1f4fd8", lw=1, label="true function")
@@ -93,8 +97,9 @@ figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=Fals
 plt.show()
 
 # %%
-# One estimates the mean of what is read, the other f. Of the next observation the one says a bell, the other what is
-# true: two humps, one four times as likely as the other.
+# `GaussianProcessRegressor` estimates the mean of the readings, `WienerKernelRegressor` estimates f. For the next
+# observation, the former predicts a bell curve, the latter the true shape: two peaks, one four times as likely as the
+# other.
 
 new = mixed.predict_distribution([[5.0]], of="observation")
 at, spread = (float(value[0]) for value in gpr.predict([[5.0]], return_std=True))
@@ -111,8 +116,8 @@ plt.show()
 truth = np.sin(grid[:, 0])
 for name, estimate in {
     "scikit-learn": mean,
-    "less the mean of the noise": mean - noise.mean(),
-    "here": mixed.predict(grid),
+    "minus the mean of the noise": mean - noise.mean(),
+    "wienerkernel": mixed.predict(grid),
 }.items():
     print(f"rms error of f, {name:<28}{np.sqrt(np.mean((estimate - truth) ** 2)):.3f}")
 parts = mixed.uncertainty([[5.0]])

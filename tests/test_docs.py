@@ -3,6 +3,8 @@
 import doctest
 import inspect
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -78,3 +80,24 @@ def test_every_command_and_option_is_described():
             option for parameter in command.params for option in parameter.opts if option.startswith("--")
         }
         assert {option for option in options - {"--help"} if option not in page} == set(), name
+
+
+def test_the_page_on_the_command_line_shows_what_the_demo_prints(tmp_path):
+    """Line by line, up to the digits of numbers, which may depend on the machine."""
+    pytest.importorskip("typer")
+    code = "import sys; sys.argv = ['wienerkernel', 'demo', '--out', '.']; from wienerkernel.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+
+    def lines(text):
+        return {
+            re.sub(r"\s+", " ", re.sub(r"\d+(\.\d+)?(e[+-]?\d+)?", "#", line)).strip()
+            for line in text.splitlines()
+        }
+
+    blocks = re.findall(r"code-block:: console\n\n((?:   .*\n)+)", (DOCS / "command_line.rst").read_text())
+    shown = set().union(*map(lines, blocks)) - {"$ wienerkernel explore model.wk"}
+    assert len(shown) > 15
+    assert shown - lines(done.stdout + done.stderr) == set()

@@ -1,4 +1,4 @@
-"""Docstrings as they are written for a terminal: |a|^2 is a length, not a reference, and scikit-learn's own methods stay out."""
+"""Adapt docstrings to Sphinx: escape vertical bars such as |a|^2, and omit methods inherited from scikit-learn."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def escape_bars(_app: Sphinx, _what: str, _name: str, _obj: Any, _options: Any, 
 def skip_metadata_requests(
     _app: Sphinx, _what: str, name: str, _obj: Any, skip: bool, _options: Any
 ) -> bool | None:
-    """Leave out ``set_fit_request`` and the like, whose docstrings refer to scikit-learn's own pages."""
+    """Omit ``set_fit_request`` and similar methods, whose docstrings refer to pages of scikit-learn."""
     return True if re.fullmatch(r"set_\w+_request", name) else (skip or None)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Connect both, after numpydoc."""
+    """Connect both handlers, after numpydoc."""
     app.connect("autodoc-process-docstring", escape_bars, priority=600)
     app.connect("autodoc-skip-member", skip_metadata_requests)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

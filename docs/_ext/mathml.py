@@ -1,6 +1,6 @@
-"""Formulas as MathML, which browsers draw themselves: no script, no font, no network.
+"""Render formulas as MathML, which browsers support without scripts, fonts or network access.
 
-The conversion is docutils' own; Sphinx offers no renderer that uses it.
+docutils does the conversion; Sphinx has no renderer that uses it.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from sphinx.application import Sphinx
 
 
 def inline(self: Any, node: nodes.math) -> None:
-    """Write a formula in a line of text."""
+    """Write an inline formula."""
     self.body.append(f'<span class="math">{tex2mathml(node.astext(), as_block=False)}</span>')
     raise nodes.SkipNode
 
 
 def block(self: Any, node: nodes.math_block) -> None:
-    """Write a formula in a line of its own."""
+    """Write a displayed formula."""
     self.body.append(f'<div class="math">{tex2mathml(node.astext(), as_block=True)}</div>')
     raise nodes.SkipNode
 

@@ -1,4 +1,4 @@
-"""The pages must not need the network: a script, style sheet, font or image from elsewhere ends the build."""
+"""Fail the build if a page loads a script, style sheet, font or image from the network."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ IMPORTED = re.compile(r"""(?:url\(|@import)\s*["']?(?:https?:)?//[^)"';]*""")
 
 
 def check(app: Sphinx, exception: Exception | None) -> None:
-    """Look at what was written."""
+    """Check the generated files."""
     if exception is not None or app.builder.format != "html":
         return
     for pattern, suffix in ((REMOTE, "html"), (IMPORTED, "css")):
@@ -23,6 +23,6 @@ def check(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Connect the check to the end of the build."""
+    """Run the check at the end of the build."""
     app.connect("build-finished", check)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

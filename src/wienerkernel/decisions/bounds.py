@@ -222,7 +222,7 @@ def bound(
     X : ndarray of shape (m, d)
     norm : float
         B, a bound on the RKHS norm of f (of f without its trend, where there is one) in the space of its kernel, which
-        for an output of scale c is c^2 times the common one. A :class:`NormWarning` tells when the data contradict it, by the test of :func:`norm_lower_bound` at the same confidence.
+        for an output of scale c is c^2 times the common one. A :class:`~wienerkernel.NormWarning` tells when the data contradict it, by the test of :func:`~wienerkernel.decisions.norms.norm_lower_bound` at the same confidence.
     confidence : float, default=0.95
         1 - d, strictly between 0 and 1.
     method : str, default="exact"
