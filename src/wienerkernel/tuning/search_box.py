@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._typing import FloatArray
+from .._typing import FloatArray, IntArray
 from ..backend import arrays
 from ..kernels import (
     RBF,
@@ -46,6 +46,8 @@ LENGTH_WIDTHS, NOISE_SHARE = 2.0, np.exp(-1.0)
 """Medians of the priors on length scales, in widths of the inputs, and on the noise, in standard deviations of y."""
 LENGTH_SPREAD, SIZE_SPREAD, NOISE_SPREAD = 1.5, 1.5, 3.0
 """Standard deviations of the logarithms of length scales and of the standard deviations of function and noise."""
+TOGETHER = 0.35
+"""Standard deviation of the logarithms of the length scales of several inputs, in their widths, about their mean."""
 DEFAULT = np.log(DEFAULT_BOUNDS)
 AMPLITUDES = (Constant, Linear, FeatureMap)
 """Kernels with a hyperparameter that sets their size."""
@@ -62,6 +64,8 @@ class SearchBox:
         Mean and standard deviation of the normal prior; the latter is infinite where there is none.
     lengths : ndarray of bool of shape (p,)
         Which parameters are length scales.
+    groups : list of ndarray of int
+        Length scales of the inputs of one kernel, which have a prior together: it shrinks them towards each other.
     """
 
     start: FloatArray
@@ -70,11 +74,19 @@ class SearchBox:
     center: FloatArray
     spread: FloatArray
     lengths: NDArray[np.bool_]
+    groups: tuple[IntArray, ...] = ()
 
     def log_prior(self, values: FloatArray) -> tuple[float, FloatArray]:
         """Logarithm of the prior, up to a constant, and its gradient of shape (p,)."""
         z = (values - self.center) / self.spread
-        return -0.5 * float(z @ z), -z / self.spread
+        value, gradient = -0.5 * float(z @ z), -z / self.spread
+        for group in self.groups:
+            apart = values[group] - self.center[group]
+            mean = apart.mean()
+            apart = (apart - mean) / TOGETHER
+            value -= 0.5 * float(apart @ apart) + 0.5 * (mean / LENGTH_SPREAD) ** 2
+            gradient[group] -= apart / TOGETHER + mean / LENGTH_SPREAD**2 / len(group)
+        return value, gradient
 
     def at_bound(self, values: FloatArray) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Which free parameters are at their lower and upper bounds."""
@@ -163,6 +175,9 @@ def search_box(data: Data, parameters: Parameters) -> SearchBox:
     ends = noise.shape_bounds.T
     low, high = np.concatenate([[low, high], ends], axis=1)
     middle, flat = ends.mean(axis=0), np.full(ends.shape[1], np.inf)
+    groups = _groups(kernel, [entry.spread for entry in entries])
+    for group in groups:
+        columns[4, group] = np.inf
     return SearchBox(
         start=np.clip(np.concatenate([start, middle]), low, high),
         low=low,
@@ -171,6 +186,7 @@ def search_box(data: Data, parameters: Parameters) -> SearchBox:
         # The prior counts once for each output, so that it is as weak as for a single one.
         spread=np.concatenate([columns[4], flat]) / np.sqrt(data.y.shape[1]),
         lengths=np.array([entry.length for entry in entries] + [False] * len(flat), dtype=bool),
+        groups=groups,
     )
 
 
@@ -259,6 +275,18 @@ def _leaves(kernel: Kernel, variance: float) -> Iterator[tuple[Kernel, str, floa
 def _has_amplitude(kernel: Kernel) -> bool:
     """Whether some hyperparameter sets the size of the kernel."""
     return any(isinstance(leaf, AMPLITUDES) for leaf in elementary(kernel) if leaf.names)
+
+
+def _groups(kernel: Kernel, spread: list[float]) -> tuple[IntArray, ...]:
+    """Entries of theta that are length scales of several inputs of one kernel, with bounds from the data."""
+    groups, first = [], 0
+    for leaf in elementary(kernel):
+        names = leaf.names
+        group = [first + k for k, name in enumerate(names) if name.startswith("length_scale[")]
+        first += len(names)
+        if not isinstance(leaf, Linear) and len(group) > 1 and np.all(np.isfinite([spread[k] for k in group])):
+            groups.append(np.array(group))
+    return tuple(groups)
 
 
 class _Entry(NamedTuple):
