@@ -178,7 +178,7 @@ def test_results_do_not_depend_on_blocks_and_chunks(xp, monkeypatch):
     for block in (1, 16, 49):
         monkeypatch.setattr(arrays, "TORCH_BLOCK", block)
         monkeypatch.setattr(arrays, "TORCH_CHUNK", 50 * 3)
-        monkeypatch.setattr("wienerkernel.smoother.CHUNK_ROWS", 1)
+        monkeypatch.setattr("wienerkernel.smoother.smoother.CHUNK_ROWS", 1)
         for one, other in zip(results(), expected, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-11)
 

@@ -68,7 +68,7 @@ def problem(structure, trend, n_outputs=1, seed=0):
     samples = Samples.collapse(X, regularizer, scale)
     return (
         Smoother(kernel, samples, Y, trend),
-        Dense(kernel, X, Y, regularizer, scale, trend, samples.points),
+        Dense(kernel, X, Y, regularizer, scale, trend, samples.places),
         rng.normal(size=(9, 2)),
     )
 
@@ -98,7 +98,9 @@ class TestAgainstTheLongForm:
         np.testing.assert_allclose(gain, dense.gain(Z), **TOLERANCE)
 
     def test_the_variance_at_a_place_is_its_ridge_times_its_own_weight(self, structure, trend, monkeypatch):
-        monkeypatch.setattr("wienerkernel.smoother.CANCELLED", np.inf)  # computed that way at every place
+        monkeypatch.setattr(
+            "wienerkernel.smoother.smoother.CANCELLED", np.inf
+        )  # computed that way at every place
         smoother, dense, Z = problem(structure, trend)
         Z = np.concatenate([smoother.places[::-1], Z])
         model, gain = smoother.variances(Z)
@@ -114,7 +116,7 @@ class TestAgainstTheLongForm:
 
     def test_model_covariance_has_the_model_part_on_its_diagonal(self, structure, trend):
         smoother, dense, Z = problem(structure, trend)
-        covariance = smoother.model_covariance(Z)
+        covariance = smoother.evaluate_jointly(Z)[2]
         np.testing.assert_allclose(np.diagonal(covariance), dense.model(Z), **TOLERANCE)
         a = dense.weights(Z)
         cross = a @ dense.kernel(dense.X, Z)
@@ -159,7 +161,7 @@ class TestAgainstTheLongForm:
                 regularizer,
                 np.ones(len(keep)),
                 trend,
-                samples.points,
+                samples.places,
             )
             rest.L = np.diag(scale) if scale.ndim == 1 else scale
             x = dense.X[[i]]
@@ -190,15 +192,15 @@ def test_minus_zero_and_zero_are_one_place():
 def test_places_keep_the_order_in_which_they_appear():
     X = np.array([[3.0, 1.0], [1.0, 5.0], [3.0, 1.0], [1.0, 2.0]])
     samples = Samples.collapse(X, np.ones(4), np.ones(4))
-    assert samples.points.tolist() == [[3.0, 1.0], [1.0, 5.0], [1.0, 2.0]]
+    assert samples.places.tolist() == [[3.0, 1.0], [1.0, 5.0], [1.0, 2.0]]
     assert samples.index.tolist() == [0, 1, 0, 2]
 
 
 def test_results_do_not_depend_on_the_chunks(monkeypatch):
     smoother, _, Z = problem("replicated", "linear")
     whole = smoother.mean(Z), *smoother.variances(Z), smoother.mean_and_variance(Z)[1]
-    monkeypatch.setattr("wienerkernel.smoother.CHUNK", 8)
-    monkeypatch.setattr("wienerkernel.smoother.CHUNK_ROWS", 2)
+    monkeypatch.setattr("wienerkernel.smoother.smoother.CHUNK", 8)
+    monkeypatch.setattr("wienerkernel.smoother.smoother.CHUNK_ROWS", 2)
     parts = smoother.mean(Z), *smoother.variances(Z), smoother.mean_and_variance(Z)[1]
     for one, other in zip(whole, parts, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-14)

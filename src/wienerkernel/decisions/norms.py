@@ -22,6 +22,7 @@ class NormWarning(UserWarning):
 
     Examples
     --------
+    >>> import warnings
     >>> from wienerkernel import RBF, WienerKernelRegressor
     >>> model = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.1)", tuning=None).fit([[0.0]], [5.0])
     >>> with warnings.catch_warnings():
@@ -87,7 +88,7 @@ def norm_lower_bound(posterior: Posterior, confidence: float = 0.95) -> Any:
     # the coefficients of the estimate are Q y0, with Q = A without a trend
     whitened = arrays.as_numpy(smoother.whitened_trend)
     rows = solve_lower(arrays.as_numpy(smoother.factor), np.eye(samples.n_places))  # L^-1, transposed
-    rows = rows - rows @ whitened.T @ np.linalg.solve(arrays.as_numpy(smoother.information), whitened)
+    rows = rows - rows @ whitened.T @ np.linalg.solve(arrays.as_numpy(smoother.trend_information), whitened)
     Q = rows @ rows.T
     K = arrays.as_numpy(smoother.kernel(smoother.places, smoother.places))
     form = Q @ K @ Q
