@@ -42,7 +42,7 @@ def everything(model, Z):
         "noise": parts.noise,
         "model": parts.model,
         "epistemic": model.mean_and_epistemic(Z)[1],
-        "covariance": model.covariance(Z),
+        "covariance": model.mean_and_covariance(Z)[1],
         "weights": model.smoother.weights(Z),
         "slope of the mean": slopes.mean,
         "slope of the noise part": slopes.noise,

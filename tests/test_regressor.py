@@ -198,6 +198,36 @@ def test_draws_have_the_covariance_of_the_law(data, of):
         np.testing.assert_allclose(np.cov(draws.T), covariance, atol=0.04)
 
 
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda model, Z: model.predict_distribution(Z, of="estimate"),
+        lambda model, Z: model.predict_distribution(Z, of="function"),
+        lambda model, Z: model.predict_distribution(Z, of="observation"),
+        lambda model, Z: model.predict(Z, return_uncertainty=True),
+        lambda model, Z: model.predict(Z, return_cov=True),
+        lambda model, Z: model.bound(Z, norm=100.0),
+        lambda model, Z: model.bound(Z, norm=100.0, method="abbasi-yadkori"),
+        lambda model, Z: model.next_sample(Z),
+    ],
+)
+def test_each_query_row_is_evaluated_once_against_the_data(data, ask, monkeypatch):
+    X, y, Z = data
+    monkeypatch.setattr("wienerkernel.smoother.smoother.CHUNK", 1)
+    monkeypatch.setattr("wienerkernel.smoother.smoother.CHUNK_ROWS", 3)
+    met = []
+
+    def kernel(A, B):
+        if B.shape == X.shape:
+            met.extend(map(tuple, A))
+        return np.exp(-0.5 * np.sum((A[:, None] - B) ** 2, axis=2))
+
+    model = WienerKernelRegressor(kernel, noise="norm(0, 0.5)", tuning=None).fit(X, y)
+    met.clear()
+    ask(model, Z)
+    assert sorted(row for row in met if row not in set(map(tuple, X))) == sorted(map(tuple, Z))
+
+
 def test_quantiles_and_intervals_put_the_query_point_first(data):
     X, y, Z = data
     model = WienerKernelRegressor(noise="gamma(0.25, scale=2)", tuning=None).fit(X, y)
@@ -418,7 +448,7 @@ def test_gradients_equal_finite_differences(data, n_outputs):
             )
 
 
-def test_the_lean_predictor_equals_the_estimator(data):
+def test_the_fast_predictor_equals_the_estimator(data):
     X, y, Z = data
     model = WienerKernelRegressor(2.0 * RBF(1.3), noise="gamma(0.25, scale=2)", tuning=None).fit(X, y)
     mean, noise, part = model.predictor()(Z)

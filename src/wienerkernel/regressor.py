@@ -221,8 +221,8 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         smoother, old = self.posterior_.smoother, self.posterior_.smoother.samples
         inputs, outputs = self._data(X, y, reset=False)
         scale = check_noise_scale(noise_scale, inputs.shape[0])
-        if arrays.library(inputs) != arrays.library(old.points):
-            msg = f"X must be an array of {arrays.library(old.points)}, with which the model was fitted, got {type(X)}"
+        if arrays.library(inputs) != arrays.library(old.places):
+            msg = f"X must be an array of {arrays.library(old.places)}, with which the model was fitted, got {type(X)}"
             raise TypeError(msg)
         if old.scale.ndim == 2 or scale.ndim == 2:
             msg = "samples with correlated noise (a matrix noise_scale) cannot be added or forgotten: fit all at once"
@@ -345,7 +345,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
             mean, variance = posterior.mean_and_epistemic(query)
             return mean, variance**0.5
         if return_cov:
-            return posterior.mean(query), posterior.covariance(query)
+            return posterior.mean_and_covariance(query)
         return posterior.mean(query)
 
     def uncertainty(self, X: ArrayLike) -> Uncertainty:

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from .._typing import Array, FloatArray, IntArray
 from ..backend import arrays
 from ..posterior import Posterior
+from ..smoother import times
 
 __all__ = ["GOALS", "NextSample", "SamplesNeeded", "next_sample", "samples_needed"]
 
@@ -238,13 +239,11 @@ def _ridge(posterior: Posterior) -> float:
 
 def _covariances(posterior: Posterior, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Covariances (m, m) of the errors of model and noise at the rows of X, and the posterior covariance k - k'Ak."""
-    model = arrays.as_numpy(posterior.smoother.model_covariance(X))
-    weights, counts = posterior.noise_weights(X)
-    noise = posterior.noise.var() * (weights * counts) @ weights.T
+    _, b, model = map(arrays.as_numpy, posterior.smoother.evaluate_jointly(X))
+    noise = posterior.noise_covariance(b)
     if posterior.ridge_is_noise_variance:
         return model, noise, model + noise
-    b, R = arrays.as_numpy(posterior.smoother.weights(X)), posterior.smoother.samples.regularizer
-    return model, noise, model + (b @ R if R.ndim == 2 else b * R) @ b.T
+    return model, noise, model + times(b, posterior.smoother.samples.regularizer) @ b.T
 
 
 def _after(covariance: FloatArray, h: FloatArray, x: int) -> FloatArray:

@@ -135,7 +135,7 @@ class _LeanTrend:
         self._slope = _columns(smoother.trend.gradient)
         self._coefficients = _columns(smoother.trend_coefficients.T)
         self._whitened = _columns(smoother.whitened_trend)
-        self._root = _columns(np.linalg.cholesky(smoother.information))  # C C' = H'AH
+        self._root = _columns(np.linalg.cholesky(smoother.trend_information))  # C C' = H'AH
 
     def __call__(self, x: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray, float]:
         """L^-1 k + L^-1 H s, beta'h and d's, with d = h - H'A k and s = (H'AH)^-1 d."""

@@ -67,8 +67,8 @@ def variance_gradients(smoother: Smoother, X: Array) -> tuple[Array, Array]:
     slope, ratio = smoother.trend.gradient, gain_ratio(smoother.samples)
 
     def gradients(part: Array) -> tuple[Array, Array]:
-        b, solved = _weigh(smoother, part)
-        # CrossKernel dk and dh: 2 Q G b and 2 T'G b for b'Gb, and the same with R for b'Rb
+        b, _, solved = smoother.weigh(part, smoother.cross(part))
+        # Against dk and dh: 2 Q G b and 2 T'G b for b'Gb, and the same with R for b'Rb
         of_gain = _projected(smoother, 2 * times(b, smoother.gain))
         if ratio is None:
             of_ridge = _projected(smoother, 2 * times(b, smoother.regularizer))
@@ -103,20 +103,12 @@ def gain_ratio(samples: Samples) -> float | None:
     return ratio if np.allclose(regularizer, ratio * gain, rtol=1e-14, atol=0.0) else None
 
 
-def _weigh(smoother: Smoother, X: Array) -> tuple[Array, Array]:
-    """Weights b of the places (m, U), and S^-1 (h - H'A k) (m, q)."""
-    v, _, solved = smoother.whiten(X, smoother.cross(X))
-    if smoother.trend.kind:
-        v += solved @ smoother.whitened_trend
-    return solve_lower_transposed(smoother.factor, v), solved
-
-
 def _projected(smoother: Smoother, rows: Array) -> tuple[Array, Array]:
     """Q c and T'c for each row c: (m, U) and (m, q); the rows are overwritten."""
     v = solve_lower(smoother.factor, rows)
     if not smoother.trend.kind:
         return solve_lower_transposed(smoother.factor, v), rows[:, :0]
     xp = arrays.namespace(v)
-    solved = xp.linalg.solve(smoother.information, smoother.whitened_trend @ v.T).T
+    solved = xp.linalg.solve(smoother.trend_information, smoother.whitened_trend @ v.T).T
     v -= solved @ smoother.whitened_trend
     return solve_lower_transposed(smoother.factor, v), solved

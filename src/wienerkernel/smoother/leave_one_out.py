@@ -54,7 +54,7 @@ def projected_inverse(smoother: Smoother) -> Array:
     if not smoother.trend.kind:
         return inverse
     ah = solve_lower_transposed(smoother.factor, arrays.copy(smoother.whitened_trend))
-    return inverse - ah.T @ arrays.namespace(inverse).linalg.solve(smoother.information, ah)
+    return inverse - ah.T @ arrays.namespace(inverse).linalg.solve(smoother.trend_information, ah)
 
 
 def weighted_residual(smoother: Smoother) -> FloatArray:

@@ -84,7 +84,7 @@ class RidgePath:
             raise ValueError("samples must have the same regularizer for a path of ridges; got several")
         self._counts = np.bincount(samples.index).astype(np.float64)
 
-        matrix = gram(kernel, samples.points)
+        matrix = gram(kernel, samples.places)
         self._root = arrays.like(np.sqrt(self._counts), matrix)
         matrix *= self._root[:, None]
         matrix *= self._root
@@ -100,7 +100,7 @@ class RidgePath:
         # E'N^1/2 ybar, (U, n_y)
         self._coordinates = matmul(self._vectors, self._root[:, None] * self._like(means))
         self._within = np.asarray(targets - means[samples.index])
-        self._cross = CrossKernel(kernel, samples.points)
+        self._cross = CrossKernel(kernel, samples.places)
 
     @classmethod
     def from_smoother(

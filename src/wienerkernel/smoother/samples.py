@@ -25,7 +25,7 @@ class Samples:
 
     Parameters
     ----------
-    points : ndarray of shape (U, d)
+    places : ndarray of shape (U, d)
         The different rows of X. Their order is that of the rows and columns of every matrix of the places: the order of
         first appearance at first, which updates keep (see :meth:`extended` and :meth:`without`).
     index : ndarray of shape (D,)
@@ -38,7 +38,7 @@ class Samples:
         L, as its diagonal where it is diagonal.
     """
 
-    points: FloatArray
+    places: FloatArray
     index: IntArray
     share: FloatArray
     row_regularizer: FloatArray
@@ -77,13 +77,13 @@ class Samples:
         -------
         Samples
         """
-        X = arrays.like(X, self.points)
+        X = arrays.like(X, self.places)
         place, new = self.find(X)
-        points = arrays.namespace(X).concat([self.points, arrays.take(X, new)]) if len(new) else self.points
+        places = arrays.namespace(X).concat([self.places, arrays.take(X, new)]) if len(new) else self.places
         index = np.concatenate([self.index, place])
         regularizer = np.concatenate([self.row_regularizer, regularizer])
         scale = np.concatenate([self.scale, scale])
-        return Samples(points, index, _shares(index, regularizer), regularizer, scale)
+        return Samples(places, index, _shares(index, regularizer), regularizer, scale)
 
     def without(self, rows: IntArray) -> tuple[Samples, IntArray]:
         """The samples that remain when some are dropped; the places that remain keep their order.
@@ -103,8 +103,8 @@ class Samples:
         keep[rows] = False
         left, index = np.unique(self.index[keep], return_inverse=True)
         regularizer = self.row_regularizer[keep]
-        points = arrays.take(self.points, left)
-        return Samples(points, index, _shares(index, regularizer), regularizer, self.scale[keep]), left
+        places = arrays.take(self.places, left)
+        return Samples(places, index, _shares(index, regularizer), regularizer, self.scale[keep]), left
 
     def find(self, X: FloatArray) -> tuple[IntArray, IntArray]:
         """Look the rows of X up among the places, which must differ: the noise is not correlated.
@@ -120,18 +120,18 @@ class Samples:
         new : ndarray of int
             The rows of X at which new places first appear.
         """
-        points, X = arrays.as_numpy(self.points), arrays.as_numpy(X)
+        places, X = arrays.as_numpy(self.places), arrays.as_numpy(X)
         if len(X) == 1:  # sorting all places would take longer than appending a row to the factor
-            known = np.flatnonzero(points[:, 0] == X[0, 0])
-            known = known[np.all(points[known] == X, axis=1)]
-            return (known, known[:0]) if len(known) else (np.array([len(points)]), np.array([0]))
-        first, place = _distinct_rows(np.concatenate([points, X]))
-        return place[len(points) :], first[len(points) :] - len(points)
+            known = np.flatnonzero(places[:, 0] == X[0, 0])
+            known = known[np.all(places[known] == X, axis=1)]
+            return (known, known[:0]) if len(known) else (np.array([len(places)]), np.array([0]))
+        first, place = _distinct_rows(np.concatenate([places, X]))
+        return place[len(places) :], first[len(places) :] - len(places)
 
     @property
     def n_places(self) -> int:
         """Number U of places."""
-        return int(self.points.shape[0])
+        return int(self.places.shape[0])
 
     @cached_property
     def regularizer(self) -> FloatArray:

@@ -24,7 +24,7 @@ CLOSE = {"float64": 1e-6, "float32": 1e-2}
 CORNER = 8
 """Places at which the kernel is looked at."""
 
-SAMPLES = ("points", "index", "share", "row_regularizer", "scale")
+SAMPLES = ("places", "index", "share", "row_regularizer", "scale")
 SOLVED = ("targets", "dual", "whitened", "coefficients", "factor")
 
 
@@ -52,7 +52,7 @@ def smoother_node(smoother: Smoother, writer: Writer) -> Node:
     }
     nodes = {name: writer.array(name, values) for name, values in parts.items()}
     # A factor that has grown is a view of wider rows: the room to grow is kept.
-    grown = smoother.store is not None and not factor.flags.c_contiguous
+    grown = smoother.growable is not None and not factor.flags.c_contiguous
     width = factor.strides[0] // factor.itemsize if grown else len(factor)
     return {"trend": smoother.trend.kind, "width": width, **nodes}
 
@@ -72,7 +72,7 @@ def smoother_from(node: Node, kernel: Kernel, reader: Reader) -> Smoother:
     """
     trend, width, *parts = entries(node, "trend", "width", *SAMPLES, *SOLVED)
     samples = _samples_from(dict(zip(SAMPLES, parts, strict=False)), reader)
-    n, d = samples.points.shape
+    n, d = samples.places.shape
     solved = dict(zip(SOLVED, parts[len(SAMPLES) :], strict=True))
     targets = reader.array(solved["targets"], (len(samples.index), None))
     n_outputs, n_trend = targets.shape[1], {None: 0, "constant": 1, "linear": 1 + d}.get(trend, n + 1)
@@ -85,8 +85,8 @@ def smoother_from(node: Node, kernel: Kernel, reader: Reader) -> Smoother:
     memory = unpacked(reader.array(solved["factor"], (n * (n + 1) // 2,)), n, width)
     factor = memory[:n, :n]
     _check_factor(factor, kernel, samples)
-    store = None if width == n else GrowableCholesky(memory, n)
-    smoother = Smoother(kernel, samples, targets, trend, factor, store)
+    growable = None if width == n else GrowableCholesky(memory, n)
+    smoother = Smoother(kernel, samples, targets, trend, factor, growable)
     smoother.__dict__.update(_whitened=(whitened, coefficients), dual=dual)  # cached properties
     _check_solutions(smoother)
     return smoother
@@ -96,8 +96,8 @@ def _check_factor(factor: FloatArray, kernel: Kernel, samples: Samples) -> None:
     """The rows of L have the squared lengths K_ii + R_ii, and pivots far above the rounding of those."""
     regularizer = samples.regularizer if samples.regularizer.ndim == 1 else np.diagonal(samples.regularizer)
     lengths = np.einsum("ij,ij->i", factor, factor)
-    expected = kernel.diag(samples.points) + regularizer
-    corner = kernel(samples.points[:CORNER])  # a kernel for another number of inputs says so
+    expected = kernel.diag(samples.places) + regularizer
+    corner = kernel(samples.places[:CORNER])  # a kernel for another number of inputs says so
     if not np.all(np.isfinite(corner)) or not np.allclose(
         lengths, expected, rtol=CLOSE[factor.dtype.name], atol=0
     ):
@@ -124,13 +124,13 @@ def _check_solutions(smoother: Smoother) -> None:
 
 
 def _samples_from(nodes: dict[str, Node], reader: Reader) -> Samples:
-    points = reader.array(nodes["points"], (None, None))
+    places = reader.array(nodes["places"], (None, None))
     index = reader.array(nodes["index"], (None,), kind="i").astype(np.intp, copy=False)
-    n, n_samples = len(points), len(index)
-    within = 0 not in points.shape and n_samples >= n and index.min() >= 0 and index.max() < n
+    n, n_samples = len(places), len(index)
+    within = 0 not in places.shape and n_samples >= n and index.min() >= 0 and index.max() < n
     if not within or np.bincount(index, minlength=n).min() == 0:
         raise FormatError("index does not give every sample a place, and every place a sample")
-    check_size("points", points, points.dtype.name)
+    check_size("places", places, places.dtype.name)
     share = reader.array(nodes["share"], (n_samples,))
     regularizer = _per_sample(nodes["row_regularizer"], n_samples, reader, SMALLEST**2)
     scale = _per_sample(nodes["scale"], n_samples, reader, SMALLEST)
@@ -145,7 +145,7 @@ def _samples_from(nodes: dict[str, Node], reader: Reader) -> Samples:
         )
     if scale.ndim == 2 and not np.array_equal(index, np.arange(n)):
         raise FormatError("samples with correlated noise must have a place each")
-    return Samples(points, index, share, regularizer, scale)
+    return Samples(places, index, share, regularizer, scale)
 
 
 def _per_sample(node: Node, n: int, reader: Reader, smallest: float) -> FloatArray:
