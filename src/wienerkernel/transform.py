@@ -122,7 +122,9 @@ class YeoJohnson(Transform):
     def __call__(self, y: FloatArray) -> FloatArray:
         """T(y)."""
         v = np.asarray(y) / self.unit
-        return np.where(v >= 0, boxcox(1 + np.maximum(v, 0), self.lam), -boxcox(1 - np.minimum(v, 0), 2 - self.lam))
+        return np.where(
+            v >= 0, boxcox(1 + np.maximum(v, 0), self.lam), -boxcox(1 - np.minimum(v, 0), 2 - self.lam)
+        )
 
     def inverse(self, z: FloatArray) -> FloatArray:
         """The y with T(y) = z, infinite outside the range of T."""

@@ -131,9 +131,7 @@ class MixedLaw:
         kappa = [self.law.mean() - mean, *(self.law.cumulant(r) for r in range(2, 9))]
         moments = [np.ones(self.law.shape)]
         for r in range(1, 9):
-            moments.append(
-                np.asarray(sum(comb(r - 1, k) * kappa[k] * moments[r - 1 - k] for k in range(r)))
-            )
+            moments.append(np.asarray(sum(comb(r - 1, k) * kappa[k] * moments[r - 1 - k] for k in range(r))))
         return [self._average(moment) for moment in moments]
 
     def cumulant(self, order: int) -> FloatArray:

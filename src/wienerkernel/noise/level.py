@@ -7,6 +7,7 @@ uncertainty of log s(x).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,7 @@ from scipy.linalg import solve_triangular
 from .._typing import FloatArray, IntArray
 from ..kernels import Kernel
 
-__all__ = ["BOUND", "Level", "Nodes", "features", "level_nodes"]
+__all__ = ["BOUND", "Level", "Nodes", "NoiseLevel", "features", "level_nodes"]
 
 BOUND = 3.0
 PRIOR_STD = 0.8
@@ -25,7 +26,9 @@ LEFT_OUT = 1e-3
 """Part of the kernel's trace that the features may leave out."""
 
 Nodes = tuple[FloatArray, FloatArray]
-"""Values of log s(x), (k, m), and their probabilities, (k,)."""
+"""Values at m inputs, (k, m), and their probabilities, (k,)."""
+NoiseLevel = Callable[[FloatArray], FloatArray]
+"""s: the rows of X, (m, d), to positive numbers, (m,)."""
 
 
 @dataclass(frozen=True)

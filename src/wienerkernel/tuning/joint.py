@@ -84,19 +84,21 @@ class JointLikelihood:
 
     @cached_property
     def _room(self) -> FloatArray:
-        n = self.data.places.n_places
+        n = self.data.samples.n_places
         return np.zeros((n, n))
 
     def data_at(self, values: FloatArray) -> Data:
         """Data with transformed responses and the level in their noise scale."""
         transform = self.transform_at(values)
         y = self.data.y if transform is None else transform(self.data.y)
-        return replace(self.data, y=y, noise_scale=self.data.noise_scale * self.scale_at(values)[self.data.places.index])
+        return replace(
+            self.data, y=y, noise_scale=self.data.noise_scale * self.scale_at(values)[self.data.samples.index]
+        )
 
     def smoother(self, values: FloatArray, out: FloatArray | None = None) -> Smoother:
         """The smoother for these values."""
         data, noise = self.data_at(values), self.parameters.noise_at(values)
-        old = self.data.places
+        old = self.data.samples
         samples = replace(old, row_regularizer=data.covariance(noise.var()), scale=data.noise_scale)
         return Smoother(self.parameters.kernel_at(values), samples, data.y, self.data.trend, out=out)
 
@@ -136,13 +138,13 @@ class JointLikelihood:
         """-log|H'AH| / 2, which integrating the trend's coefficients out adds."""
         if not smoother.trend.kind:
             return 0.0
-        return -0.5 * float(np.linalg.slogdet(smoother.information)[1])
+        return -0.5 * float(np.linalg.slogdet(smoother.trend_information)[1])
 
     def _trend_rows(self, smoother: Smoother) -> FloatArray:
         """Rows R with R'R = AH (H'AH)^-1 H'A, (q, U)."""
         if not smoother.trend.kind:
             return np.zeros((0, 0))
-        rows = np.linalg.solve(np.linalg.cholesky(smoother.information), smoother.whitened_trend)
+        rows = np.linalg.solve(np.linalg.cholesky(smoother.trend_information), smoother.whitened_trend)
         return solve_lower_transposed(smoother.factor, np.ascontiguousarray(rows))
 
     def _by_exponent(self, values: FloatArray, of_residual: FloatArray) -> float:
@@ -208,7 +210,7 @@ def fit_joint(data: Data, kernel: Kernel | None, transform: Transform | None, wi
     box = search_box(transformed, parameters)
     free = transform is not None and transform.free
     last = [transform.lam] if free else []
-    places = arrays.as_numpy(data.places.points)
+    places = arrays.as_numpy(data.samples.places)
     constant = JointLikelihood(data, parameters, np.zeros((len(places), 0)), transform, box.log_prior)
     bounds = [*zip(box.low, box.high, strict=True)]
     ends = [transform.bounds] if free else []

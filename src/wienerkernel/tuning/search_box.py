@@ -284,7 +284,11 @@ def _groups(kernel: Kernel, spread: list[float]) -> tuple[IntArray, ...]:
         names = leaf.names
         group = [first + k for k, name in enumerate(names) if name.startswith("length_scale[")]
         first += len(names)
-        if not isinstance(leaf, Linear) and len(group) > 1 and np.all(np.isfinite([spread[k] for k in group])):
+        if (
+            not isinstance(leaf, Linear)
+            and len(group) > 1
+            and np.all(np.isfinite([spread[k] for k in group]))
+        ):
             groups.append(np.array(group))
     return tuple(groups)
 
