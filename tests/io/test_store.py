@@ -335,7 +335,7 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path):
 
 WRITE_AND_WAIT = """
 import sys, time
-from wienerkernel.store.files import written_whole
+from wienerkernel.io.files import written_whole
 with written_whole(sys.argv[1]) as file:
     file.write(b"half of it")
     file.flush()

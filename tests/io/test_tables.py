@@ -125,7 +125,7 @@ def test_standard_input_and_output_are_tables_of_csv(monkeypatch, capsys):
 
 
 READ_STANDARD_INPUT = """
-from wienerkernel.tables import open_table, read_numbers
+from wienerkernel.io.tables import open_table, read_numbers
 try:
     with open_table("-") as table:
         print(ascii(table.names), read_numbers(table, ["y"]).tolist())
