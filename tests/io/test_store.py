@@ -39,7 +39,7 @@ from wienerkernel import (
     two_term,
 )
 from wienerkernel.io import files
-from wienerkernel.io.files import written_whole
+from wienerkernel.io.files import atomic_write
 from wienerkernel.io.store import FormatError, archive, load, save
 from wienerkernel.io.store.smoother import packed, unpacked
 from wienerkernel.noise import ScipyNoise
@@ -318,12 +318,12 @@ def test_files_beyond_four_gigabytes_are_written_as_zip64(saved, tmp_path, monke
     )
 
 
-def test_a_file_is_written_whole_or_not_at_all(tmp_path):
+def test_a_file_is_atomic_write_or_not_at_all(tmp_path):
     path = tmp_path / "model.wk"
     path.write_bytes(b"old")
 
     def fails_halfway():
-        with written_whole(path) as file:
+        with atomic_write(path) as file:
             file.write(b"half of it")
             raise RuntimeError("power cut")
 
@@ -335,8 +335,8 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path):
 
 WRITE_AND_WAIT = """
 import sys, time
-from wienerkernel.io.files import written_whole
-with written_whole(sys.argv[1]) as file:
+from wienerkernel.io.files import atomic_write
+with atomic_write(sys.argv[1]) as file:
     file.write(b"half of it")
     file.flush()
     print("ready", flush=True)
@@ -358,17 +358,17 @@ def writer(tmp_path):
 def test_what_a_killed_process_left_is_removed_by_the_next_write(writer, tmp_path):
     path, other = tmp_path / "model.wk", tmp_path / "other.wk"
     (left,) = tmp_path.iterdir()
-    with written_whole(path) as file:
+    with atomic_write(path) as file:
         file.write(b"whole")
     assert set(tmp_path.iterdir()) == {path, left}, "the other process is still writing"
     writer.kill()
     writer.wait()
-    with written_whole(other) as file:
+    with atomic_write(other) as file:
         file.write(b"whole")
     assert set(tmp_path.iterdir()) == {path, other, left}, "it was written for another name"
     mine = tmp_path / ".model.wk.tmp"
     mine.write_bytes(b"not ours")
-    with written_whole(path) as file:
+    with atomic_write(path) as file:
         file.write(b"whole again")
     assert set(tmp_path.iterdir()) == {path, other, mine}
     assert path.read_bytes() == b"whole again"
@@ -377,15 +377,15 @@ def test_what_a_killed_process_left_is_removed_by_the_next_write(writer, tmp_pat
 def test_a_failed_write_removes_what_was_left_as_well(writer, tmp_path):
     writer.kill()
     writer.wait()
-    with pytest.raises(RuntimeError, match="power"), written_whole(tmp_path / "model.wk"):
+    with pytest.raises(RuntimeError, match="power"), atomic_write(tmp_path / "model.wk"):
         raise RuntimeError("power cut")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_where_there_are_no_locks_files_are_written_whole_too(tmp_path, monkeypatch):
+def test_where_there_are_no_locks_files_are_atomic_write_too(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "LOCKS", False)
     (tmp_path / ".model.wk.0123456789ab.tmp").write_bytes(b"left")
-    with written_whole(tmp_path / "model.wk") as file:
+    with atomic_write(tmp_path / "model.wk") as file:
         file.write(b"whole")
     assert list(tmp_path.iterdir()) == [tmp_path / "model.wk"]
 
@@ -396,7 +396,7 @@ def test_many_writers_of_one_file_do_not_disturb_each_other(tmp_path):
 
     def write(k):
         for _ in range(25):
-            with written_whole(path) as file:
+            with atomic_write(path) as file:
                 file.write(contents[k])
 
     with ThreadPoolExecutor(8) as pool:

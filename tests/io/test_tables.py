@@ -253,7 +253,7 @@ def test_a_missing_package_for_parquet_is_named(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_a_table_is_written_whole_or_not_at_all(suffix, tmp_path):
+def test_a_table_is_atomic_write_or_not_at_all(suffix, tmp_path):
     path = tmp_path / f"table{suffix}"
 
     def fails_halfway():

@@ -157,8 +157,7 @@ def load_model(path: Path) -> WienerKernelRegressor:
 
 
 def input_names(model: WienerKernelRegressor) -> Sequence[str]:
-    """Names of the inputs: those of the columns it was fitted to, or x, or x1, x2, ..."""
-    if hasattr(model, "feature_names_in_"):
-        return [str(name) for name in model.feature_names_in_]
-    n = model.n_features_in_
-    return ["x"] if n == 1 else [f"x{k}" for k in range(1, n + 1)]
+    """Names of the inputs: those of the columns the model was fitted to, or x, or x1, x2, ..."""
+    from ..evaluation.report.numbers import default_names
+
+    return default_names(model)

@@ -14,7 +14,7 @@ from ..._typing import FloatArray
 from ...posterior import Posterior
 from ...tuning import METHODS, TuningResult
 from ...validation import SMALLEST
-from ..files import written_whole
+from ..files import atomic_write
 from .archive import Archive, FormatError, write_archive
 from .kernels import kernel_from, kernel_node
 from .nodes import Node, Reader, Writer, as_plain, choice, entries, integer, items, number
@@ -62,7 +62,7 @@ def save(model: WienerKernelRegressor, path: str | os.PathLike[str], *, overwrit
         raise ValueError(
             f"the model cannot be saved: names and parameters take more than {LONGEST_TEXT} bytes"
         )
-    with written_whole(path, overwrite=overwrite) as file:
+    with atomic_write(path, overwrite=overwrite) as file:
         write_archive(file, text, writer.arrays)
 
 

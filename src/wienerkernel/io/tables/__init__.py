@@ -17,7 +17,7 @@ from typing import TextIO
 import numpy as np
 
 from ..._typing import FloatArray
-from ..files import written_whole
+from ..files import atomic_write
 from .base import Chunk, Table, TableWriter, shortened
 from .csv_file import CsvTable, CsvWriter
 from .parquet_file import ParquetTable, ParquetWriter
@@ -103,7 +103,7 @@ def table_writer(path: str | os.PathLike[str], *, overwrite: bool = True) -> Ite
         yield CsvWriter(stream)
         stream.flush()
         return
-    with written_whole(name, overwrite=overwrite) as file:
+    with atomic_write(name, overwrite=overwrite) as file:
         if Path(name).suffix.lower() in PARQUET:
             with closing(ParquetWriter(file)) as writer:
                 yield writer
