@@ -111,13 +111,14 @@ class TubeDisplay:
 
             _, ax = plt.subplots()
         tubes = [
-            ("observation", self.uncertainty.total, f"+ {CAUSES['aleatoric']}"),
-            ("function", self.uncertainty.epistemic, f"+ {CAUSES['model']}"),
             ("estimate", self.uncertainty.noise, CAUSES["noise"]),
+            ("function", self.uncertainty.epistemic, f"+ {CAUSES['model']}"),
+            ("observation", self.uncertainty.total, f"+ {CAUSES['aleatoric']}"),
         ]
-        for key, variance, label in tubes:
+        for k, (law, variance, label) in enumerate(tubes):
             half = self.width * np.sqrt(variance)
-            ax.fill_between(self.x, self.mean - half, self.mean + half, color=LIGHT[key], lw=0, label=label)
+            style = {"color": LIGHT[law], "lw": 0, "zorder": 1 - k / 10}  # wider tubes behind
+            ax.fill_between(self.x, self.mean - half, self.mean + half, label=label, **style)
         ax.plot(self.x, self.mean, color=LIGHT["mean"], label="mean")
         self.ax_ = ax
         return self
