@@ -69,7 +69,9 @@ RESULTS, MESSAGES = Console(soft_wrap=True), Console(stderr=True, soft_wrap=True
 Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
 Model = Annotated[
     Path,
-    typer.Argument(help="Model file written by [bold]wienerkernel fit[/bold] or save().", show_default=False),
+    typer.Argument(
+        help="Model file written by `wienerkernel fit` or `save()`.", metavar="MODEL", show_default=False
+    ),
 ]
 
 

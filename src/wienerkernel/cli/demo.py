@@ -17,11 +17,16 @@ __all__ = ["demo"]
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Output folder; created if missing.")] = Path("demo"),
+    out: Annotated[Path, typer.Option(help="Output folder; created if missing.", metavar="FOLDER")] = Path(
+        "demo"
+    ),
     seed: Annotated[int, typer.Option(help="Seed of the simulated data.", **numeric(int, 0))] = 0,
     force: Force = False,
 ) -> None:
-    """Simulate a small data set with skewed noise, then fit, predict, plan and report, printing each command."""
+    """Run the whole workflow on simulated data.
+
+    Simulate a small data set with skewed noise, then fit, predict, plan and report, printing each command.
+    """
     out.mkdir(parents=True, exist_ok=True)
     data, new, model = out / "data.csv", out / "new.csv", out / "model.wk"
     predictions, page = out / "predictions.csv", out / "report.html"

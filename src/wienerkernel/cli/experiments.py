@@ -12,7 +12,7 @@ from .console import notes, numeric, progress, show
 
 __all__ = ["paper", "safe_optimization"]
 
-Folder = Annotated[Path, typer.Option(help="Output folder; created if missing.")]
+Folder = Annotated[Path, typer.Option(help="Output folder; created if missing.", metavar="FOLDER")]
 
 
 def paper(
@@ -22,7 +22,10 @@ def paper(
         typer.Option(help="Seed of the noise and of the sampled functions.", **numeric(int, 0)),
     ] = 0,
 ) -> None:
-    """Reproduce the paper's figures as PNG and SVG with their numbers as CSV, and check the calibration."""
+    """Reproduce the figures and numbers of the paper.
+
+    Figures are written as PNG and SVG and their numbers as CSV, with a check of the calibration of 90 % intervals.
+    """
     written: list[tuple[str, Path]] = []
     with notes(), progress(MofNCompleteColumn()) as bar:
         task = bar.add_task("fitting", total=9)
@@ -40,7 +43,10 @@ def safe_optimization(
     steps: Annotated[int, typer.Option(help="Number of evaluations per run.", **numeric(int, 1))] = 100,
     seed: Annotated[int, typer.Option(help="Seed of the noise.", **numeric(int, 0))] = 0,
 ) -> None:
-    """Compare four error bounds in safe optimization: regret and violations, as tables and a figure."""
+    """Compare four error bounds in safe optimization.
+
+    Regret and violations are written as CSV and as a figure.
+    """
     with notes(), progress(MofNCompleteColumn()) as bar:
         task = bar.add_task("steps", total=3 * 4 * steps)
         from ..experiments.safe_optimization import reproduce

@@ -40,28 +40,35 @@ def fit(
         Path,
         typer.Argument(
             help="Table of samples, CSV with a header row or Parquet; - reads standard input.",
+            metavar="DATA",
             show_default=False,
         ),
     ],
-    target: Annotated[str, typer.Option(help="Column with the observations.", show_default=False)],
+    target: Annotated[
+        str, typer.Option(help="Column with the observations.", metavar="NAME", show_default=False)
+    ],
     inputs: Annotated[
         str | None,
-        typer.Option(help="Input columns, comma-separated.", show_default="all other columns"),
+        typer.Option(
+            help="Input columns, comma-separated.", metavar="NAMES", show_default="all other columns"
+        ),
     ] = None,
     noise: Annotated[
         str | None,
         typer.Option(
-            help='Noise law: known, as "gamma(0.25, scale=2)"; a family, as "gamma", whose scale and shape are estimated; or '
-            '"residuals", whose shape is taken from the data.',
+            help="Noise law: known, as `gamma(0.25, scale=2)`; a family, as `gamma`, whose scale and shape are estimated; or "
+            "`residuals`, whose shape is taken from the data.",
+            metavar="LAW",
             show_default="normal with unknown variance",
         ),
     ] = None,
     kernel: Annotated[
         str | None,
         typer.Option(
-            help='Kernel formula, as "rbf", "matern52*periodic" or "2.0*rbf(length_scale=0.5) + linear". Names: rbf, '
+            help="Kernel formula, as `rbf`, `matern52*periodic` or `2.0*rbf(length_scale=0.5) + linear`. Names: rbf, "
             "matern12, matern32, matern52, rational_quadratic, periodic, linear, polynomial, constant. A formula without "
             "numbers is multiplied by a variance.",
+            metavar="FORMULA",
             show_default="rbf",
         ),
     ] = None,
@@ -82,9 +89,9 @@ def fit(
         typer.Option(help="Additional optimizer runs from random starting points.", **numeric(int, 0)),
     ] = 0,
     seed: Annotated[int, typer.Option(help="Seed of the random starting points.", **numeric(int, 0))] = 0,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Output file for the model.")] = Path(
-        "model.wk"
-    ),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Output file for the model.", metavar="FILE")
+    ] = Path("model.wk"),
     force: Force = False,
 ) -> None:
     """Fit a model to a table of samples, save it, and print a summary."""

@@ -40,7 +40,8 @@ def plan(
     at: Annotated[
         list[str] | None,
         typer.Option(
-            help="Input of interest, name=number for every input, comma-separated or in several --at.",
+            help="Input of interest: a value for every input, comma-separated or in several --at.",
+            metavar="NAME=NUMBER",
             show_default=False,
         ),
     ] = None,
@@ -56,11 +57,15 @@ def plan(
         ),
     ] = Of.function,
     goal: Annotated[
-        Goal, typer.Option(help="Which variance the proposed samples reduce most.")
+        Goal, typer.Option(help="Variance over the range of the data that the proposed samples reduce.")
     ] = Goal.average,
     samples: Annotated[int, typer.Option(help="Number of inputs to propose.", **numeric(int, 1, 100))] = 1,
 ) -> None:
-    """Show how many more samples an input needs for a given accuracy, and where new samples help most."""
+    """Plan new samples: how many are needed, and where they help most.
+
+    With --at and --std, show how many more samples bring the standard deviation at an input down to a target. In any
+    case, propose inputs for new samples within the range of the data.
+    """
     if (at is None) != (std is None):
         raise UsageError("--at and --std belong together: an input, and the target standard deviation there")
     if std is not None and std <= 0:

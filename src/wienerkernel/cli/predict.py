@@ -44,12 +44,16 @@ def predict(
     data: Annotated[
         Path,
         typer.Argument(
-            help="Table with the inputs, CSV or Parquet; - reads standard input.", show_default=False
+            help="Table with the inputs, CSV or Parquet; - reads standard input.",
+            metavar="DATA",
+            show_default=False,
         ),
     ],
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", help="Output table, CSV or Parquet; - writes standard output."),
+        typer.Option(
+            "--output", "-o", help="Output table, CSV or Parquet; - writes standard output.", metavar="FILE"
+        ),
     ] = Path("-"),
     interval: Annotated[
         float,
@@ -65,10 +69,11 @@ def predict(
         str | None,
         typer.Option(
             help="Input columns, comma-separated, in the order of the model's inputs.",
+            metavar="NAMES",
             show_default="those of the fit",
         ),
     ] = None,
-    prefix: Annotated[str, typer.Option(help="Prefix of the new column names.")] = "",
+    prefix: Annotated[str, typer.Option(help="Prefix of the new column names.", metavar="TEXT")] = "",
     force: Force = False,
 ) -> None:
     """Predict each row of a table.

@@ -14,13 +14,18 @@ __all__ = ["explore", "report"]
 
 def report(
     model: Model,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Output file.")] = Path("report.html"),
-    title: Annotated[str | None, typer.Option(help="Heading of the report.", show_default=False)] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Output file.", metavar="FILE")] = Path(
+        "report.html"
+    ),
+    title: Annotated[
+        str | None,
+        typer.Option(help="Heading of the report.", metavar="TEXT", show_default="name of the model file"),
+    ] = None,
     force: Force = False,
 ) -> None:
-    """Write an interactive HTML report: predictions, densities, causes of uncertainty, diagnostics.
+    """Write an interactive report of a model.
 
-    The report is one file that works offline.
+    It shows predictions, densities, causes of uncertainty and diagnostics in one HTML file that works offline.
     """
     may_write(output, force)
     fitted = load_model(model)
@@ -35,7 +40,7 @@ def report(
 def explore(
     model: Annotated[
         Path | None,
-        typer.Argument(help="Saved model; by default the paper's example.", show_default=False),
+        typer.Argument(help="Saved model.", metavar="MODEL", show_default="the paper's example"),
     ] = None,
     port: Annotated[
         int,
@@ -43,9 +48,9 @@ def explore(
     ] = 0,
     browser: Annotated[bool, typer.Option(help="Open the page in the default browser.")] = True,
 ) -> None:
-    """Explore a model in the browser: change the noise law and the length scale, and see the predictions change.
+    """Explore a model in the browser.
 
-    The page is served on this machine only.
+    Change the noise law and the length scale, and see the predictions change. The page is served on this machine only.
     """
     fitted = None if model is None else load_model(model)
     from ..evaluation.explore import serve
