@@ -235,7 +235,7 @@ def test_options_of_fit_that_no_data_could_make_right_are_wrong_usage(
         ("x,y\n1,2\n2,-1e200\n", "row 3, column 'y': -1e200 is too large to be squared; rescale the column"),
         ("x,y\n1,2\n2,1e999\n", "row 3, column 'y': 1e999 is not a finite number"),
         ("y\n1\n2\n", "no column besides 'y'"),
-        ("1,2\n3,4\n", "first row must hold the names"),
+        ("1,2\n3,4\n", "first row must hold the column names"),
     ],
 )
 def test_mistakes_in_the_data_are_one_line(content, message, fails, tmp_path):
