@@ -12,6 +12,7 @@ from rich.console import Console
 
 from wienerkernel import RBF, WienerKernelRegressor
 from wienerkernel.cli import console, main
+from wienerkernel.evaluation.plotting import CAUSES
 from wienerkernel.io.store import load, save
 
 COMMANDS = ["fit", "predict", "report", "plan", "explore", "demo", "paper", "safe-optimization"]
@@ -98,6 +99,7 @@ def test_fit_tells_what_it_found_and_saves_the_model(data, run, tmp_path):
         "RBF",
         "gamma(",
         "aleatoric",
+        *CAUSES.values(),
         "log score",
         "coverage",
         "90% intervals",

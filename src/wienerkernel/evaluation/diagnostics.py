@@ -281,9 +281,9 @@ def crps(law: Any, y: ArrayLike) -> FloatArray:
     for low, high in pairwise(edges):
         middle, half = 0.5 * (low + high), 0.5 * (high - low)
         nodes = middle + half * x.reshape(-1, *[1] * middle.ndim)
-        beyond = middle >= points
+        above = middle >= points
         # sf above the step, so that small tails keep their digits
-        tail = np.where(beyond, law.sf(nodes), law.cdf(nodes))
+        tail = np.where(above, law.sf(nodes), law.cdf(nodes))
         total += half * np.tensordot(w, tail**2, axes=1)
     return total
 

@@ -108,16 +108,16 @@ def _tiles(report: dict[str, Any]) -> str:
 
 
 def _share_bar(shares: dict[str, float]) -> str:
-    """Shares of the causes as a bar and as words."""
+    """Fractions of the causes as a bar with a legend."""
     bar = "".join(
         f'<span class="{cause}" style="flex-grow:{max(share, 1e-6):.6f}"></span>'
         for cause, share in shares.items()
     )
-    words = "".join(
+    legend = "".join(
         f'<li><i class="swatch {cause}"></i>{CAUSES[cause]}: <b>{_percent(share)}</b></li>'
         for cause, share in shares.items()
     )
-    return f'<div class="bar" aria-hidden="true">{bar}</div><ul class="legend">{words}</ul>'
+    return f'<div class="bar" aria-hidden="true">{bar}</div><ul class="legend">{legend}</ul>'
 
 
 def _scores(scores: dict[str, Any]) -> str:

@@ -44,15 +44,15 @@
     if (parent) parent.append(node);
     return node;
   };
-  const text = (words, attributes, parent) => {
+  const text = (caption, attributes, parent) => {
     const node = svg("text", attributes, parent);
-    node.textContent = words;
+    node.textContent = caption;
     return node;
   };
-  const html = (name, className, words, parent) => {
+  const html = (name, className, caption, parent) => {
     const node = document.createElement(name);
     node.className = className;
-    node.textContent = words;
+    node.textContent = caption;
     parent.append(node);
     return node;
   };
@@ -126,10 +126,10 @@
 
   const legend = (list, entries) => {
     list.replaceChildren();
-    for (const [className, words] of entries) {
+    for (const [className, caption] of entries) {
       const item = html("li", "", "", list);
       html("i", `swatch ${className}`, "", item);
-      item.append(words);
+      item.append(caption);
     }
   };
 
@@ -232,20 +232,20 @@
       if (typeof x === "number") this.slider.value = nearest(part.at.map((k) => part.x[k]), x);
       const position = Number(this.slider.value), k = part.at[position];
       const mean = part.mean[output][k], scale = report.scales[output];
-      const words = `${part.input} = ${show(part.x[k])}`;
-      this.find("label").textContent = words;
+      const caption = `${part.input} = ${show(part.x[k])}`;
+      this.find("label").textContent = caption;
       const intervals = Object.entries(LAWS).map(
         ([law, name]) => `${name} ${interval(mean + scale * part.tubes[law].low[k], mean + scale * part.tubes[law].high[k])}`);
       const stds = Object.entries(CAUSES).map(
         ([cause, name]) => `${name} ${show(scale * Math.sqrt(part.variance[cause][k]))}`);
-      this.slider.setAttribute("aria-valuetext", `${words}, mean ${show(mean)}`);
+      this.slider.setAttribute("aria-valuetext", `${caption}, mean ${show(mean)}`);
       this.find(".readout").textContent =
         `Mean ${show(mean)}. ${level} intervals: ${intervals.join("; ")}. Standard deviations: ${stds.join("; ")}.`;
       for (const [drawn, mark] of this.marks) drawn.move(mark, part.x[k]);
-      this.drawDensity(position, mean, words);
+      this.drawDensity(position, mean, caption);
     }
 
-    drawDensity(position, mean, words) {
+    drawDensity(position, mean, caption) {
       const laws = [], scale = report.scales[output];
       for (const law of ["observation", "function", "estimate"]) {
         const all = this.part.densities[law];
@@ -258,7 +258,7 @@
         laws.push({ law, ys, pdf, spread, gaussian, std, peak: extent(pdf)[1] });
       }
       const host = this.find(".density .plot");
-      this.find(".density figcaption").textContent = `Exact densities at ${words}` +
+      this.find(".density figcaption").textContent = `Exact densities at ${caption}` +
         (this.part.densities.estimate ? "" : "; the estimate is discrete and has no density");
       if (!laws.length) return host.replaceChildren();
       const wide = laws[0];
@@ -267,7 +267,7 @@
       const inside = wide.ys.filter((value) => value > wide.spread[0] && value < wide.spread[80]);
       const drawn = chart(host, {
         x: padded(extent([...inside, wide.spread[10], wide.spread[70]]), 0.02), y: [0, 1.06 * top],
-        xLabel: target(), yLabel: "density", height: 380, describe: `Densities of ${target()} at ${words}`,
+        xLabel: target(), yLabel: "density", height: 380, describe: `Densities of ${target()} at ${caption}`,
       });
       for (const one of laws) drawn.line(one.spread, one.gaussian, `${one.law} dashed`);
       for (const one of laws) drawn.line(one.ys, one.pdf, `${one.law} exact`);
