@@ -21,10 +21,18 @@ LEVEL = 0.05
 
 @dataclass(frozen=True)
 class Calibration:
-    """How often the true value lies below and above a 90 % interval, at m query points in n repetitions.
+    """How often the true value lies below and above a 90 % interval, at each query point.
 
-    ``exact`` and ``gaussian`` (m, 2) are the miss rates below and above, of the exact law and of the Gaussian with the same
-    variance.
+    Attributes
+    ----------
+    x : ndarray of shape (m,)
+        Query points.
+    exact, gaussian : ndarray of shape (m, 2)
+        Miss rates below and above, of the exact law and of the Gaussian with the same variance.
+    exact_width, gaussian_width : ndarray of shape (m,)
+        Widths of the intervals.
+    n : int
+        Number of repetitions.
     """
 
     x: FloatArray
@@ -62,7 +70,23 @@ def calibrate(
 ) -> Calibration:
     """Draw f from the prior and noise n times, and count how often f(x) lies outside its 90 % interval.
 
-    X (D,) are the inputs of the samples, one each, and x (m,) the query points.
+    Parameters
+    ----------
+    kernel : Kernel
+        Kernel of the model and covariance of the prior.
+    noise : noise law
+        Anything that :func:`~wienerkernel.as_noise` accepts.
+    X : ndarray of shape (D,)
+        Inputs of the data, one sample each.
+    x : ndarray of shape (m,)
+        Query points.
+    n : int, default=20000
+        Number of repetitions.
+    seed : int, default=0
+
+    Returns
+    -------
+    Calibration
 
     Examples
     --------

@@ -13,7 +13,19 @@ __all__ = ["DataSet", "load_mcycle"]
 
 
 class DataSet(NamedTuple):
-    """Inputs X (n, d) and outputs y (n,)."""
+    """Inputs and outputs.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, d)
+    y : ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> X, y = DataSet(np.zeros((3, 1)), np.ones(3))
+    >>> X.shape, y.shape
+    ((3, 1), (3,))
+    """
 
     X: FloatArray
     y: FloatArray
