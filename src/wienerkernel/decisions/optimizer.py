@@ -108,6 +108,17 @@ class SafetyConstraint:
         )
 
 
+def space_filling(space: FloatArray, n: int, generator: np.random.Generator | None = None) -> FloatArray:
+    """About n points in a box (d, 2): an even grid for one input, a Sobol set, scrambled by the generator, for several."""
+    from scipy.stats import qmc
+
+    low, high = space.T
+    if len(low) == 1:
+        return np.linspace(low, high, n)
+    sobol = qmc.Sobol(len(low), scramble=generator is not None, rng=generator)
+    return np.asarray(low + sobol.random_base2(int(np.ceil(np.log2(n)))) * (high - low))
+
+
 class Optimizer:
     """Where to evaluate a noisy function next, to find its maximum or minimum in few evaluations.
 
@@ -204,16 +215,10 @@ class Optimizer:
 
     def _fill(self, n: int) -> FloatArray:
         """About n points that fill the space."""
-        from scipy.stats import qmc
-
         if n < 2:
             msg = f"candidates must be at least 2, got {n}"
             raise ValueError(msg)
-        low, high = self.space.T
-        if len(low) == 1:
-            return np.linspace(low, high, n)
-        unit = qmc.Sobol(len(low), rng=self.generator).random_base2(int(np.ceil(np.log2(n))))
-        return np.asarray(low + unit * (high - low))
+        return space_filling(self.space, n, self.generator)
 
     def tell(self, x: ArrayLike, y: ArrayLike) -> None:
         """Add what was measured.
