@@ -794,7 +794,6 @@ def test_hand_made_trees_are_refused(change, saved, tmp_path):
         ("places", lambda a: a[:, :1]),
         ("places", lambda a: a * np.nan),
         ("places", lambda a: a.astype(np.float32)),
-        ("share", lambda a: -a),
         ("row_regularizer", lambda a: 0 * a),
         ("row_regularizer", np.diag),
         ("row_regularizer", lambda a: a * np.inf),

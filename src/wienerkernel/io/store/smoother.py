@@ -24,7 +24,7 @@ CLOSE = {"float64": 1e-6, "float32": 1e-2}
 CORNER = 8
 """Places at which the kernel is looked at."""
 
-SAMPLES = ("places", "index", "share", "row_regularizer", "scale")
+SAMPLES = ("places", "index", "row_regularizer", "scale")
 SOLVED = ("targets", "dual", "whitened", "coefficients", "factor")
 
 
@@ -131,21 +131,13 @@ def _samples_from(nodes: dict[str, Node], reader: Reader) -> Samples:
     if not within or np.bincount(index, minlength=n).min() == 0:
         raise FormatError("index does not give every sample a place, and every place a sample")
     check_size("places", places, places.dtype.name)
-    share = reader.array(nodes["share"], (n_samples,))
     regularizer = _per_sample(nodes["row_regularizer"], n_samples, reader, SMALLEST**2)
     scale = _per_sample(nodes["scale"], n_samples, reader, SMALLEST)
-    shares = np.bincount(index, weights=share)
-    if (
-        np.any(share <= 0)
-        or not np.allclose(shares, 1, rtol=CLOSE["float64"])
-        or regularizer.ndim != scale.ndim
-    ):
-        raise FormatError(
-            "shares of the samples must be positive and have the sum 1, and regularizer and scale one kind"
-        )
+    if regularizer.ndim != scale.ndim:
+        raise FormatError("regularizer and scale must both be vectors or both be matrices")
     if scale.ndim == 2 and not np.array_equal(index, np.arange(n)):
         raise FormatError("samples with correlated noise must have a place each")
-    return Samples(places, index, share, regularizer, scale)
+    return Samples(places, index, regularizer, scale)
 
 
 def _per_sample(node: Node, n: int, reader: Reader, smallest: float) -> FloatArray:
