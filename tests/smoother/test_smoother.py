@@ -301,9 +301,9 @@ def test_rounding_errors_of_the_model_part_have_the_documented_bounds(amplitude,
         X = np.sort(rng.uniform(-3, 3, (n, 1)), axis=0)
         samples = Samples.collapse(X, np.full(n, ridge), np.ones(n))
         smoother = Smoother(amplitude * RBF(1.0), samples, np.zeros((n, 1)), trend)
-        lean = FastPredictor(smoother, ridge)
+        fast = FastPredictor(smoother, ridge)
         Z = np.concatenate([X, rng.uniform(-4, 4, (4, 1))])
-        computed = smoother.variances(Z)[0], lean(Z)[2], [lean(z)[2] for z in Z]
+        computed = smoother.variances(Z)[0], fast(Z)[2], [fast(z)[2] for z in Z]
         for i, z in enumerate(Z):
             exact, b = exact_model_part(amplitude, X, ridge, trend, z[0])
             bound = amplitude * (1 + np.sum(np.abs(b))) ** 2

@@ -59,7 +59,7 @@ class Claim:
     error : float
         Probability with which the interval may fail.
     tails : {1, 2}
-        Number of sides that the error is shared by.
+        Number of sides that share the error.
     n_samples : int
     log_determinant : float or ndarray of a shape that broadcasts to S
         ln det(I + K R^-1).
