@@ -24,7 +24,9 @@ from wienerkernel import (
     Polynomial,
     RationalQuadratic,
     WienerKernelRegressor,
+    as_noise,
 )
+from wienerkernel.tuning.data import Data
 
 
 @pytest.mark.filterwarnings(
@@ -198,6 +200,36 @@ def test_draws_have_the_covariance_of_the_law(data, of):
         np.testing.assert_allclose(np.cov(draws.T), covariance, atol=0.04)
 
 
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda model, Z: model.predict_distribution(Z, of="estimate"),
+        lambda model, Z: model.predict_distribution(Z, of="function"),
+        lambda model, Z: model.predict_distribution(Z, of="observation"),
+        lambda model, Z: model.predict(Z, return_uncertainty=True),
+        lambda model, Z: model.predict(Z, return_cov=True),
+        lambda model, Z: model.bound(Z, norm=100.0),
+        lambda model, Z: model.bound(Z, norm=100.0, method="abbasi-yadkori"),
+        lambda model, Z: model.next_sample(Z),
+    ],
+)
+def test_each_query_row_is_evaluated_once_against_the_data(data, ask, monkeypatch):
+    X, y, Z = data
+    monkeypatch.setattr("wienerkernel.smoother.smoother.CHUNK", 1)
+    monkeypatch.setattr("wienerkernel.smoother.smoother.CHUNK_ROWS", 3)
+    met = []
+
+    def kernel(A, B):
+        if B.shape == X.shape:
+            met.extend(map(tuple, A))
+        return np.exp(-0.5 * np.sum((A[:, None] - B) ** 2, axis=2))
+
+    model = WienerKernelRegressor(kernel, noise="norm(0, 0.5)", tuning=None).fit(X, y)
+    met.clear()
+    ask(model, Z)
+    assert sorted(row for row in met if row not in set(map(tuple, X))) == sorted(map(tuple, Z))
+
+
 def test_quantiles_and_intervals_put_the_query_point_first(data):
     X, y, Z = data
     model = WienerKernelRegressor(noise="gamma(0.25, scale=2)", tuning=None).fit(X, y)
@@ -218,6 +250,13 @@ def test_repeated_samples_cost_only_their_places():
     assert model.posterior_.smoother.factor.shape == (400, 400)
     assert np.isfinite(model.log_likelihood())
     assert model.loo().mean.shape == (20_000,)
+
+
+def test_tuning_scores_the_smoother_that_is_fitted_also_with_a_ridge_and_unequal_scales():
+    X, y, scale = np.array([[0.0], [0.0], [1.0]]), np.array([0.0, 1.0, 2.0]), np.array([1.0, 3.0, 1.0])
+    fitted = WienerKernelRegressor(RBF(1.0), ridge=0.5, tuning=None).fit(X, y, noise_scale=scale)
+    scored = Data(X, y[:, None], scale, ridge=0.5).smoother(RBF(1.0), as_noise("norm(0, 1)"), np.full(3, 0.5))
+    np.testing.assert_allclose(scored.mean(X)[:, 0], fitted.predict(X), rtol=1e-13)
 
 
 def test_it_works_in_a_pipeline_a_search_and_cross_validation(data):
@@ -321,8 +360,8 @@ class TestUglyCases:
         ({}, {"noise_scale": np.zeros(30)}, "noise_scale must be positive"),
         ({}, {"noise_scale": np.ones(4)}, "noise_scale must be finite, of shape"),
         ({}, {"noise_scale": np.full((30, 30), np.inf)}, "noise_scale must be finite, of shape"),
-        ({}, {"noise_scale": np.zeros((30, 30))}, "nothing above 0 in row 0"),
-        ({"ridge": 1.0}, {"noise_scale": np.diag(np.arange(30.0)[::-1])}, "nothing above 0 in row 29"),
+        ({}, {"noise_scale": np.zeros((30, 30))}, "no entry above 0 in row 0"),
+        ({"ridge": 1.0}, {"noise_scale": np.diag(np.arange(30.0)[::-1])}, "no entry above 0 in row 29"),
         ({}, {"noise_scale": np.ones((30, 30))}, "covariance of the noise is singular"),
         ({}, {"noise_scale": np.eye(30)[[*range(29), 4]]}, "covariance of the noise is singular"),
         ({}, {"noise_scale": np.full(30, np.nan)}, "noise_scale must be finite"),
@@ -418,7 +457,7 @@ def test_gradients_equal_finite_differences(data, n_outputs):
             )
 
 
-def test_the_lean_predictor_equals_the_estimator(data):
+def test_the_fast_predictor_equals_the_estimator(data):
     X, y, Z = data
     model = WienerKernelRegressor(2.0 * RBF(1.3), noise="gamma(0.25, scale=2)", tuning=None).fit(X, y)
     mean, noise, part = model.predictor()(Z)

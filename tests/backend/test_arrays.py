@@ -223,16 +223,16 @@ def test_samples_come_and_go_as_with_numpy(xp, data, rows):
     model.partial_fit(xp.asarray(X[start:]), xp.asarray(y[start:]))
     same(model.predict(xp.asarray(Z)), expected[0], xp)
     same(model.forget([0, 7, 22]).predict(xp.asarray(Z)), expected[1], xp)
-    with pytest.raises(TypeError, match="with which the model was fitted"):
+    with pytest.raises(TypeError, match="that the model was fitted with"):
         model.partial_fit(X, y)
 
 
 def test_what_needs_numpy_says_so(xp, data):
     X, y, _ = data
     model = WienerKernelRegressor(tuning=None).fit(xp.asarray(X), xp.asarray(y))
-    with pytest.raises(TypeError, match="lean predictor works on NumPy arrays"):
+    with pytest.raises(TypeError, match="fast predictor works on NumPy arrays"):
         model.predictor()
-    with pytest.raises(TypeError, match="with which the model was fitted"):
+    with pytest.raises(TypeError, match="that the model was fitted with"):
         WienerKernelRegressor(tuning=None).fit(X, y).partial_fit(xp.asarray(X), xp.asarray(y))
 
 

@@ -206,7 +206,7 @@ def test_a_model_that_has_grown_and_shrunk_is_kept_with_its_room_to_grow(tmp_pat
     model.partial_fit(X[40:50], y[40:50])
     other = through_file(model, tmp_path)
     assert_same(model, other)
-    room, same = (fitted.posterior_.smoother.store.memory for fitted in (model, other))
+    room, same = (fitted.posterior_.smoother.growable.memory for fitted in (model, other))
     assert len(room) == len(same) > 50
     for fitted in (model, other):
         fitted.partial_fit(X[50:], y[50:]).forget([3, 17])
@@ -615,7 +615,7 @@ def test_arrays_that_claim_what_they_do_not_hold_are_refused(header, saved, tmp_
     members = members_of(saved[1])
     text = header.encode() + b"\n"
     data = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + b"\x00" * 144
-    refused(archive_of({**members, "points.npy": data}.items()), tmp_path)
+    refused(archive_of({**members, "places.npy": data}.items()), tmp_path)
 
 
 def test_pickled_objects_are_never_unpickled(saved, tmp_path):
@@ -625,7 +625,7 @@ def test_pickled_objects_are_never_unpickled(saved, tmp_path):
 
     file = io.BytesIO()
     np.save(file, np.array([Boom()], dtype=object), allow_pickle=True)
-    refused(archive_of({**members_of(saved[1]), "points.npy": file.getvalue()}.items()), tmp_path)
+    refused(archive_of({**members_of(saved[1]), "places.npy": file.getvalue()}.items()), tmp_path)
     refused(pickle.dumps(Boom()), tmp_path)
     assert not (tmp_path / "executed").exists()
 
@@ -633,7 +633,7 @@ def test_pickled_objects_are_never_unpickled(saved, tmp_path):
 @pytest.mark.parametrize(
     "name",
     [
-        "../points.npy",
+        "../places.npy",
         "/etc/passwd",
         "C:\\x.npy",
         "Points.npy",
@@ -746,7 +746,7 @@ SCIPY = {"kind": "scipy", "law": "norm", "args": [], "kwds": {}}
         set_at("noise", "components", 0, "values", {"array": "../../etc/passwd"}),
         set_at("noise", "components", 0, "mean", "inf"),
         set_at("noise", "components", 1, "normalized", "yes"),
-        set_at("noise", "weights", {"array": "points"}),
+        set_at("noise", "weights", {"array": "places"}),
         set_at("ridge", -1.0),
         set_at("ridge", "1"),
         set_at("single_output", 1),
@@ -779,13 +779,12 @@ def test_hand_made_trees_are_refused(change, saved, tmp_path):
         ("index", lambda a: 0 * a),
         ("index", lambda a: a.astype(float)),
         ("index", lambda a: a[:0]),
-        ("points", lambda a: a[:-1]),
-        ("points", lambda a: a[:0]),
-        ("points", lambda a: a[:, :0]),
-        ("points", lambda a: a[:, :1]),
-        ("points", lambda a: a * np.nan),
-        ("points", lambda a: a.astype(np.float32)),
-        ("share", lambda a: -a),
+        ("places", lambda a: a[:-1]),
+        ("places", lambda a: a[:0]),
+        ("places", lambda a: a[:, :0]),
+        ("places", lambda a: a[:, :1]),
+        ("places", lambda a: a * np.nan),
+        ("places", lambda a: a.astype(np.float32)),
         ("row_regularizer", lambda a: 0 * a),
         ("row_regularizer", np.diag),
         ("row_regularizer", lambda a: a * np.inf),

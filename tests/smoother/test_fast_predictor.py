@@ -1,4 +1,4 @@
-"""The lean predictor against the smoother that it was made from."""
+"""The fast predictor against its smoother."""
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor

@@ -101,7 +101,7 @@ def test_one_sample_and_one_column():
     samples = Samples.collapse(np.array([[0.5]]), np.array([0.2]), np.ones(1))
     smoother = Smoother(RBF(0.7), samples, np.array([[2.0]]))
     X = np.linspace(-1, 2, 7)[:, None]
-    u, k = X[:, 0] - 0.5, RBF(0.7)(X, samples.points)[:, 0]
+    u, k = X[:, 0] - 0.5, RBF(0.7)(X, samples.places)[:, 0]
     np.testing.assert_allclose(
         mean_gradient(smoother, X)[:, 0, 0], -u / 0.49 * k * 2 / 1.2, rtol=1e-12, atol=1e-15
     )

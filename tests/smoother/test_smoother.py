@@ -68,7 +68,7 @@ def problem(structure, trend, n_outputs=1, seed=0):
     samples = Samples.collapse(X, regularizer, scale)
     return (
         Smoother(kernel, samples, Y, trend),
-        Dense(kernel, X, Y, regularizer, scale, trend, samples.points),
+        Dense(kernel, X, Y, regularizer, scale, trend, samples.places),
         rng.normal(size=(9, 2)),
     )
 
@@ -116,7 +116,7 @@ class TestAgainstTheLongForm:
 
     def test_model_covariance_has_the_model_part_on_its_diagonal(self, structure, trend):
         smoother, dense, Z = problem(structure, trend)
-        covariance = smoother.model_covariance(Z)
+        covariance = smoother.evaluate_jointly(Z)[2]
         np.testing.assert_allclose(np.diagonal(covariance), dense.model(Z), **TOLERANCE)
         a = dense.weights(Z)
         cross = a @ dense.kernel(dense.X, Z)
@@ -161,7 +161,7 @@ class TestAgainstTheLongForm:
                 regularizer,
                 np.ones(len(keep)),
                 trend,
-                samples.points,
+                samples.places,
             )
             rest.L = np.diag(scale) if scale.ndim == 1 else scale
             x = dense.X[[i]]
@@ -192,7 +192,7 @@ def test_minus_zero_and_zero_are_one_place():
 def test_places_keep_the_order_in_which_they_appear():
     X = np.array([[3.0, 1.0], [1.0, 5.0], [3.0, 1.0], [1.0, 2.0]])
     samples = Samples.collapse(X, np.ones(4), np.ones(4))
-    assert samples.points.tolist() == [[3.0, 1.0], [1.0, 5.0], [1.0, 2.0]]
+    assert samples.places.tolist() == [[3.0, 1.0], [1.0, 5.0], [1.0, 2.0]]
     assert samples.index.tolist() == [0, 1, 0, 2]
 
 
@@ -301,9 +301,9 @@ def test_rounding_errors_of_the_model_part_have_the_documented_bounds(amplitude,
         X = np.sort(rng.uniform(-3, 3, (n, 1)), axis=0)
         samples = Samples.collapse(X, np.full(n, ridge), np.ones(n))
         smoother = Smoother(amplitude * RBF(1.0), samples, np.zeros((n, 1)), trend)
-        lean = FastPredictor(smoother, ridge)
+        fast = FastPredictor(smoother, ridge)
         Z = np.concatenate([X, rng.uniform(-4, 4, (4, 1))])
-        computed = smoother.variances(Z)[0], lean(Z)[2], [lean(z)[2] for z in Z]
+        computed = smoother.variances(Z)[0], fast(Z)[2], [fast(z)[2] for z in Z]
         for i, z in enumerate(Z):
             exact, b = exact_model_part(amplitude, X, ridge, trend, z[0])
             bound = amplitude * (1 + np.sum(np.abs(b))) ** 2

@@ -1,4 +1,4 @@
-"""Updated factors and smoothers against those made anew."""
+"""Updated factors and smoothers against recomputed ones."""
 
 import tempfile
 from pathlib import Path
@@ -12,10 +12,10 @@ from sklearn.base import clone
 
 import wienerkernel
 from wienerkernel import RBF, NotPositiveDefiniteError, WienerKernelRegressor
+from wienerkernel.backend import growable_cholesky
 from wienerkernel.backend.growable_cholesky import GrowableCholesky, deleted, rank_one
 from wienerkernel.backend.linalg import solve_lower, solve_lower_transposed
 from wienerkernel.evaluation.diagnostics import leave_one_out_law
-from wienerkernel.smoother import updates
 from wienerkernel.smoother.samples import Samples
 
 
@@ -25,7 +25,7 @@ def matrix():
     return a @ a.T + np.eye(40)
 
 
-def test_rank_one_changes_equal_factorizing_anew(matrix):
+def test_rank_one_changes_equal_refactorizing(matrix):
     factor = np.linalg.cholesky(matrix)
     v = np.random.default_rng(1).normal(size=40)
     np.testing.assert_allclose(
@@ -65,9 +65,9 @@ def test_a_downdate_to_an_indefinite_matrix_is_refused():
 
 def test_rows_appended_one_by_one_equal_one_factorization(matrix):
     factor = np.linalg.cholesky(matrix[:5, :5])
-    store = GrowableCholesky(factor, 5)
+    growable = GrowableCholesky(factor, 5)
     for n in range(5, 40):
-        factor, store = store.append(
+        factor, growable = growable.append(
             factor, matrix[n : n + 1, :n].copy(), matrix[n : n + 1, n : n + 1].copy()
         )
     np.testing.assert_allclose(np.tril(factor), np.linalg.cholesky(matrix), atol=1e-12)
@@ -75,11 +75,11 @@ def test_rows_appended_one_by_one_equal_one_factorization(matrix):
 
 def test_two_factors_may_grow_from_one(matrix):
     base = np.linalg.cholesky(matrix[:20, :20])
-    grown, store = GrowableCholesky(base, 20).append(
+    grown, growable = GrowableCholesky(base, 20).append(
         base, matrix[20:25, :20].copy(), matrix[20:25, 20:25].copy()
     )
-    one, _ = store.append(grown, matrix[25:26, :25].copy(), matrix[25:26, 25:26].copy())
-    other, _ = store.append(grown, matrix[30:31, :25].copy() * 0, np.eye(1))
+    one, _ = growable.append(grown, matrix[25:26, :25].copy(), matrix[25:26, 25:26].copy())
+    other, _ = growable.append(grown, matrix[30:31, :25].copy() * 0, np.eye(1))
     np.testing.assert_allclose(np.tril(one), np.linalg.cholesky(matrix[:26, :26]), atol=1e-12)
     assert other[25, 25] == 1.0
 
@@ -160,7 +160,7 @@ def test_samples_extended_equal_samples_collapsed_at_once(n_places, step):
         part = slice(start, start + step)
         samples = samples.extended(X[part], 0.3 * s[part] ** 2, s[part])
     expected = Samples.collapse(X, 0.3 * s**2, s)
-    for name in ("points", "index", "share", "row_regularizer", "scale", "regularizer", "gain"):
+    for name in ("places", "index", "share", "row_regularizer", "scale", "regularizer", "gain"):
         np.testing.assert_array_equal(getattr(samples, name), getattr(expected, name))
 
 
@@ -238,7 +238,7 @@ def test_a_precise_repeat_of_a_very_noisy_sample_is_as_accurate_as_a_refit():
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("spread", [0.5, 8.0])
 def test_two_hundred_updates_leave_the_accuracy_of_a_refit(spread, seed, monkeypatch):
-    monkeypatch.setattr(updates, "MOST_CHANGES", 1.0)
+    monkeypatch.setattr(growable_cholesky, "MOST_CHANGES", 1.0)
     rng = np.random.default_rng(seed)
     places = rng.uniform(-3, 3, (40, 2))
 
@@ -294,12 +294,12 @@ class SamplesComeAndGo(RuleBasedStateMachine):
         trend=st.sampled_from([None, "constant", "linear"]),
         n_outputs=st.sampled_from([None, 2]),
         ridge=st.sampled_from([None, 0.4]),
-        most_changes=st.sampled_from([updates.MOST_CHANGES, 1.0]),
+        most_changes=st.sampled_from([growable_cholesky.MOST_CHANGES, 1.0]),
     )
     def fit(self, rows, trend, n_outputs, ridge, most_changes):
         self.folder = tempfile.TemporaryDirectory()
         self.patch = pytest.MonkeyPatch()
-        self.patch.setattr(updates, "MOST_CHANGES", most_changes)
+        self.patch.setattr(growable_cholesky, "MOST_CHANGES", most_changes)
         self.options = {"noise": "norm(0.5, 0.6)", "trend": trend, "ridge": ridge, "tuning": None}
         self.n_outputs = n_outputs
         self.rows = [(place, 1.0, -1.0, 1.0) for place in (4, 1, 9, 3)] + rows  # determine a linear trend

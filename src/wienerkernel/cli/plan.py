@@ -137,11 +137,11 @@ def _candidates(model: WienerKernelRegressor) -> FloatArray:
     """Points that fill the range of the data, and inputs that have samples, every k-th of very many."""
     import numpy as np
 
-    from ..decisions.optimizer import space_filling
+    from ..decisions.design import space_filling
 
     places = model.posterior_.smoother.places
-    box = np.stack([places.min(axis=0), places.max(axis=0)], axis=1)
-    return np.concatenate([space_filling(box, CANDIDATES), places[:: -(-len(places) // 256)]])
+    filling = space_filling(places.min(axis=0), places.max(axis=0), CANDIDATES)
+    return np.concatenate([filling, places[:: -(-len(places) // 256)]])
 
 
 def _named(place: dict[str, float]) -> str:

@@ -1,16 +1,16 @@
-"""Rigorous intervals for f(x), from a bound on the norm of f: what may be claimed, and under which assumptions.
+"""Rigorous intervals for f(x) from a bound on the norm of f, and the assumptions that each of them needs.
 
 The estimate is linear in the data, mu(x) = a'f(X) + a'(M - m0), so f(x) lies in
 
     mu(x) - a'(M - m0) + [-B P(x), B P(x)]        for every f with RKHS norm at most B,
 
 where P is the square root of the model part P2. What remains is the noise, a linear combination of independent
-variables, and each method here is one way to bound it. With a trend, B bounds the norm of what the trend leaves.
+variables, and each method here is one way to bound it. With a trend, B bounds the norm of f minus its trend.
 
 A guarantee is *pointwise* if it holds at any one x with the given confidence, and *uniform* if it holds at all x at
-once; finitely many points are covered at once by ``simultaneous=True`` (union bound). It is for a *fixed* design if
-the places of the samples must not depend on their noise, and for an *adaptive* one if each place may depend on the
-samples before it, as in optimization loops.
+once; ``simultaneous=True`` covers finitely many points at once (union bound). It is for a *fixed* design if the inputs
+of the samples must not depend on their noise, and for an *adaptive* one if each input may depend on earlier samples,
+as in optimization loops.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import log, sqrt
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -30,57 +31,61 @@ from ..backend.golden import golden_sections
 from ..law import LinearCombination
 from ..noise.base import Noise
 from ..posterior import Posterior
+from ..smoother import Smoother, quadratic_form
 from .norms import NormWarning, check_confidence, norm_lower_bound, rkhs_norm
 
-__all__ = ["METHODS", "bound"]
+__all__ = ["METHODS", "Claim", "bound"]
 
 SIDES = ("both", "lower", "upper")
 
 
 @dataclass(frozen=True)
-class _Claim:
-    """What a method is asked for: margins at the rows of X that fail with probability ``error`` at most."""
+class Claim:
+    """The quantities that the margins are computed from; arrays have one entry per interval, of shape S."""
 
-    posterior: Posterior
-    X: Array
-    norm: float
-    error: float
-    tails: int
-    subgaussian_constant: float | None
+    noise: Noise
+    weights: FloatArray  # L'a of the independent noise variables, (*S, J)
+    counts: Array  # how many variables share each weight, (J,)
+    model: FloatArray  # P2
+    variance: (
+        FloatArray | None
+    )  # k(x,x) - k'Ak, sigma_GP^2 if the ridge is the noise variance; None with a trend
+    norm: float  # B
+    error: float  # d, the probability with which the interval may fail
+    tails: int  # number of sides that share the error, 1 or 2
+    n_samples: int
+    log_determinant: Any  # ln det(I + K R^-1), of a shape that broadcasts to S
+    largest_scale: float | None  # largest of the noise scales over the roots of R; None for correlated noise
+    subgaussian_constant: float | None = None
 
     @property
     def tail(self) -> float:
-        """Probability that each side may fail with."""
+        """Probability with which each side may fail."""
         return self.error / self.tails
-
-    @property
-    def noise(self) -> Noise:
-        return self.posterior.noise
 
     @cached_property
     def law(self) -> LinearCombination:
         """Law of a'f(X) - mu(x) = -a'(M - m0)."""
-        return self.posterior.distribution(self.X, "estimate").law
+        loc = self.noise.mean() * (self.weights @ self.counts)
+        return LinearCombination(self.noise, -self.weights, counts=self.counts, loc=loc)
 
     @cached_property
     def length(self) -> FloatArray:
         """|L'a|."""
-        ((_, weights, counts),) = self.law.terms
-        return np.asarray(np.sqrt(weights**2 @ counts))
+        return np.asarray(np.sqrt(self.weights**2 @ self.counts))
 
     @cached_property
     def worst_case(self) -> FloatArray:
-        """B P(x), the error of the estimate from data without noise."""
-        model = arrays.as_numpy(self.posterior.smoother.variances(self.X)[0])
-        return self.norm * np.sqrt(model)
+        """B P(x), the largest error of the estimate from data without noise."""
+        return self.norm * np.sqrt(self.model)
 
-    @cached_property
+    @property
     def posterior_std(self) -> FloatArray:
-        """Square root of k(x,x) - k'Ak, which is sigma_GP when the ridge is the noise variance."""
-        if self.posterior.smoother.trend.kind:
+        """Square root of k(x,x) - k'Ak."""
+        if self.variance is None:
             msg = "this bound is not proven for a trend: use trend=None, or another method"
             raise ValueError(msg)
-        return np.sqrt(arrays.as_numpy(self.posterior.smoother.mean_and_variance(self.X)[1]))
+        return np.sqrt(self.variance)
 
     @cached_property
     def constant(self) -> float:
@@ -92,7 +97,7 @@ class _Claim:
         low, high = self.noise.support()
         if not np.isfinite(high - low):
             msg = (
-                f"{self.noise!r} is neither normal nor bounded, so its sub-Gaussian constant is not known and may not "
+                f"{self.noise!r} is neither normal nor bounded, so its sub-Gaussian constant is unknown and may not "
                 "exist (that of a Gamma law does not): use method='exact', or give the constant as subgaussian_constant"
             )
             raise ValueError(msg)
@@ -100,24 +105,26 @@ class _Claim:
 
 
 Margins = tuple[FloatArray, FloatArray]
-"""Lengths (m,) of the interval below and above mu(x)."""
+"""Lengths, of shape S, of the interval below and above mu(x)."""
 
 
-def _exact(claim: _Claim) -> Margins:
+def _exact(claim: Claim) -> Margins:
     """[Q_{d/2}(Yhat) - B P, Q_{1-d/2}(Yhat) + B P] from exact quantiles. Any noise; pointwise; fixed design."""
+    if claim.noise.gaussian:
+        return _gaussian(claim)
     return claim.worst_case - claim.law.ppf(claim.tail), claim.worst_case + claim.law.isf(claim.tail)
 
 
-def _gaussian(claim: _Claim) -> Margins:
+def _gaussian(claim: Claim) -> Margins:
     """z_{1-d/2} sigma_WK + B P. Normal noise, for which it equals the exact interval; pointwise; fixed design."""
     if not claim.noise.gaussian:
-        msg = f"method='gaussian' needs normal noise, got {claim.noise!r}; method='exact' serves any law"
+        msg = f"method='gaussian' needs normal noise, got {claim.noise!r}; use method='exact'"
         raise ValueError(msg)
-    margin = claim.worst_case - ndtri(claim.tail) * claim.law.std()
+    margin = claim.worst_case - ndtri(claim.tail) * claim.noise.std() * claim.length
     return margin, margin
 
 
-def _subgaussian(claim: _Claim) -> Margins:
+def _subgaussian(claim: Claim) -> Margins:
     """R sqrt(2 ln(2/d)) |L'a| + B P. Sub-Gaussian noise with constant R; pointwise; fixed design.
 
     Molodchyk, Teutsch and Faulwasser, Towards safe Bayesian optimization with Wiener kernel regression (2024).
@@ -126,12 +133,12 @@ def _subgaussian(claim: _Claim) -> Margins:
     return margin, margin
 
 
-def _chernoff(claim: _Claim) -> Margins:
+def _chernoff(claim: Claim) -> Margins:
     """inf_s (K(s) + ln(2/d)) / s + B P, K the cumulant generating function. Light tails; pointwise; fixed design."""
     return claim.worst_case + _chernoff_tail(claim, -1.0), claim.worst_case + _chernoff_tail(claim, 1.0)
 
 
-def _hoeffding(claim: _Claim) -> Margins:
+def _hoeffding(claim: Claim) -> Margins:
     """(b - a) sqrt(ln(2/d) / 2) |L'a| + B P, or the end of the support if that is nearer.
 
     Noise in [a, b]; pointwise; fixed design.
@@ -145,52 +152,46 @@ def _hoeffding(claim: _Claim) -> Margins:
     return claim.worst_case + np.minimum(margin, -least), claim.worst_case + np.minimum(margin, largest)
 
 
-def _cantelli(claim: _Claim) -> Margins:
+def _cantelli(claim: Claim) -> Margins:
     """sqrt(1/d - 1) sigma_WK + B P on one side (Cantelli), sqrt(1/d) sigma_WK + B P on both (Chebyshev).
 
     Any noise, of which it uses the variance only; pointwise; fixed design.
     """
     factor = sqrt(1 / claim.error - (claim.tails == 1))
-    margin = claim.worst_case + factor * claim.law.std()
+    margin = claim.worst_case + factor * claim.noise.std() * claim.length
     return margin, margin
 
 
-def _abbasi_yadkori(claim: _Claim) -> Margins:
+def _abbasi_yadkori(claim: Claim) -> Margins:
     """sigma (R/rho sqrt(2 ln(1/d) + ln det(I + K/rho^2)) + B). Sub-Gaussian noise; uniform; adaptive design.
 
     sigma^2 = k(x,x) - k'Ak. It holds at all x and after any number of samples at once. With per-sample scales, rho^2
     is replaced by the regularizer R of the samples, and R/rho by the largest of its ratios. Theorem 3.11 of
     Abbasi-Yadkori, Online learning for linearly parametrized control problems (PhD thesis, Alberta, 2013).
     """
-    samples, factor = claim.posterior.smoother.samples, claim.posterior.smoother.factor
-    if samples.scale.ndim == 2:
+    if claim.largest_scale is None:
         msg = "method='abbasi-yadkori' needs independent noise, got a matrix noise_scale"
         raise ValueError(msg)
-    pivots = arrays.as_numpy(arrays.diagonal(factor))
-    log_determinant = 2 * np.sum(np.log(pivots)) - np.sum(np.log(samples.regularizer))
-    ratio = claim.constant * np.max(samples.scale / np.sqrt(samples.row_regularizer))
-    beta = ratio * sqrt(2 * log(1 / claim.error) + log_determinant) + claim.norm
+    ratio = claim.constant * claim.largest_scale
+    beta = ratio * np.sqrt(2 * log(1 / claim.error) + claim.log_determinant) + claim.norm
     return beta * claim.posterior_std, beta * claim.posterior_std
 
 
-def _fiedler2021(claim: _Claim) -> Margins:
+def _fiedler2021(claim: Claim) -> Margins:
     """B sigma + R |L'a| sqrt(D + 2 sqrt(D ln(1/d)) + 2 ln(1/d)). Sub-Gaussian noise; uniform.
 
     sigma^2 = k(x,x) - k'Ak, D samples. Proposition 2 of Fiedler, Scherer and Trimpe, Practical and rigorous
-    uncertainty bounds for Gaussian process regression (AAAI, 2021). The noise enters by its length only, so it holds
-    for an adaptive design, too, but after one number D of samples that is fixed beforehand, not after all of them.
+    uncertainty bounds for Gaussian process regression (AAAI, 2021). The noise enters by its length only, so it also holds
+    for an adaptive design, but after a number D of samples that is fixed in advance, not after all of them.
     """
-    number, information = len(claim.posterior.smoother.samples.index), log(1 / claim.error)
-    length = sqrt(number + 2 * sqrt(number * information) + 2 * information)
-    margin = claim.norm * claim.posterior_std + claim.constant * length * claim.length
+    n, exponent = claim.n_samples, log(1 / claim.error)
+    factor = sqrt(n + 2 * sqrt(n * exponent) + 2 * exponent)
+    margin = claim.norm * claim.posterior_std + claim.constant * factor * claim.length
     return margin, margin
 
 
-UNIFORM: dict[str, Callable[[_Claim], Margins]] = {
-    "abbasi-yadkori": _abbasi_yadkori,
-    "fiedler2021": _fiedler2021,
-}
-METHODS: dict[str, Callable[[_Claim], Margins]] = {
+UNIFORM = {"abbasi-yadkori": _abbasi_yadkori, "fiedler2021": _fiedler2021}
+METHODS: dict[str, Callable[[Claim], Margins]] = {
     "exact": _exact,
     "gaussian": _gaussian,
     "subgaussian": _subgaussian,
@@ -199,7 +200,7 @@ METHODS: dict[str, Callable[[_Claim], Margins]] = {
     "cantelli": _cantelli,
     **UNIFORM,
 }
-"""The ways to bound the noise, by name."""
+"""How the noise is bounded, by name: margins around mu(x) from a :class:`Claim`."""
 
 
 def bound(
@@ -222,14 +223,15 @@ def bound(
     X : ndarray of shape (m, d)
     norm : float
         B, a bound on the RKHS norm of f (of f without its trend, where there is one) in the space of its kernel, which
-        for an output of scale c is c^2 times the common one. A :class:`~wienerkernel.NormWarning` tells when the data contradict it, by the test of :func:`~wienerkernel.decisions.norms.norm_lower_bound` at the same confidence.
+        for an output of scale c is c^2 times the common one. A :class:`~wienerkernel.NormWarning` is issued if the data
+        contradict it, by the test of :func:`~wienerkernel.decisions.norms.norm_lower_bound` at the same confidence.
     confidence : float, default=0.95
         1 - d, strictly between 0 and 1.
     method : str, default="exact"
         How the noise is bounded:
 
         ==================  ============================  ===================  =====================
-        method              noise                         places x             design
+        method              noise                         inputs x             design
         ==================  ============================  ===================  =====================
         "exact"             any                           pointwise            fixed
         "gaussian"          normal                        pointwise            fixed
@@ -241,10 +243,10 @@ def bound(
         "fiedler2021"       sub-Gaussian                  uniform              adaptive, at one time
         ==================  ============================  ===================  =====================
     simultaneous : bool, default=False
-        Whether the confidence is that all rows of X (and all outputs) are covered at once, by a union bound where
-        the method is pointwise.
+        Whether all rows of X (and all outputs) are covered at once with this confidence, by a union bound where the
+        method is pointwise.
     side : {"both", "lower", "upper"}, default="both"
-        With one side only, the other end is infinite and all of d is left to this one.
+        With one side only, the other end is infinite, and this one may fail with all of d.
     subgaussian_constant : float, optional
         The sub-Gaussian constant R of the noise, E exp(s (M - m0)) <= exp(R^2 s^2 / 2). By default the standard
         deviation of normal noise, and half the width of the support of bounded noise.
@@ -275,15 +277,40 @@ def bound(
         msg = f"subgaussian_constant must be a positive number or None, got {subgaussian_constant!r}"
         raise ValueError(msg)
     _warn_if_falsified(posterior, norm, confidence)
-    mean = arrays.as_numpy(posterior.mean(X))
+    smoother, samples = posterior.smoother, posterior.smoother.samples
+    mean, b, model = map(arrays.as_numpy, smoother.evaluate(X))
+    mean = posterior.outputs(mean)
     if simultaneous:
         error /= mean.size // (len(mean) if method in UNIFORM else 1)
-    claim = _Claim(posterior, X, float(norm), error, 2 if side == "both" else 1, subgaussian_constant)
+    weights, counts = samples.per_noise(b)
+    independent = samples.scale.ndim == 1
+    claim = Claim(
+        noise=posterior.noise,
+        weights=weights,
+        counts=counts,
+        model=model,
+        variance=None if smoother.trend.kind else model + quadratic_form(b, samples.regularizer),
+        norm=float(norm),
+        error=error,
+        tails=2 if side == "both" else 1,
+        n_samples=len(samples.index),
+        log_determinant=_log_determinant(smoother) if independent else np.nan,
+        largest_scale=float(np.max(samples.scale / np.sqrt(samples.row_regularizer)))
+        if independent
+        else None,
+        subgaussian_constant=subgaussian_constant,
+    )
     scale = posterior.output_scale
     below, above = (margin.reshape(-1, *(1,) * (mean.ndim - 1)) * scale for margin in METHODS[method](claim))
     lower = np.full(mean.shape, -np.inf) if side == "upper" else mean - below
     upper = np.full(mean.shape, np.inf) if side == "lower" else mean + above
     return lower, upper
+
+
+def _log_determinant(smoother: Smoother) -> float:
+    """ln det(I + K R^-1), of independent noise."""
+    pivots = arrays.as_numpy(arrays.diagonal(smoother.factor))
+    return float(2 * np.sum(np.log(pivots)) - np.sum(np.log(smoother.samples.regularizer)))
 
 
 def _warn_if_falsified(posterior: Posterior, norm: float, confidence: float) -> None:
@@ -293,35 +320,34 @@ def _warn_if_falsified(posterior: Posterior, norm: float, confidence: float) -> 
     if lowest > norm:
         msg = (
             f"norm={norm:.4g} is contradicted by the data: the RKHS norm of f is at least {lowest:.4g} with confidence "
-            f"{confidence:.4g} (the norm of the estimate less a quantile of that of its noise); raise norm, or check "
+            f"{confidence:.4g} (the norm of the estimate minus a quantile of that of its noise); raise norm, or check "
             "the kernel and the noise"
         )
         warnings.warn(msg, NormWarning, stacklevel=3)
 
 
-def _chernoff_tail(claim: _Claim, sign: float) -> FloatArray:
+def _chernoff_tail(claim: Claim, sign: float) -> FloatArray:
     """inf_s (K(sign s) + ln(1/p)) / s over s > 0, with K(s) = log E exp(s (Yhat - mu)).
 
-    Every s gives a valid bound. In u = 1/s - 1/s_max the function is convex, so golden sections find the least.
+    Every s gives a valid bound. In u = 1/s - 1/s_max the function is convex, so golden sections find the minimum.
     """
-    ((_, weights, counts),) = claim.law.terms
-    weights = sign * weights  # Yhat - mu = sum_j w_j (M_j - m0)
-    noise, information = claim.noise, log(1 / claim.tail)
+    ((noise, weights, counts),) = claim.law.terms
+    weights, exponent = sign * weights, log(1 / claim.tail)  # Yhat - mu = sum_j w_j (M_j - m0)
     left, right = noise.strip()
     with np.errstate(divide="ignore", invalid="ignore"):
         reach = np.where(weights > 0, weights / right, np.where(weights < 0, weights / left, 0.0))
-    least = np.max(np.nan_to_num(reach, posinf=np.inf), axis=1)  # 1 / s_max
+    least = np.max(np.nan_to_num(reach, posinf=np.inf), axis=-1)  # 1 / s_max
     if not np.all(np.isfinite(least)):
         msg = f"method='chernoff' needs noise with exponential moments, got {noise!r}: use 'exact' or 'cantelli'"
         raise ValueError(msg)
-    std = claim.law.std()
-    unit = np.where(std > 0, std, 1.0) / sqrt(2 * information)  # 1/s of the normal law
+    std = noise.std() * claim.length
+    unit = np.where(std > 0, std, 1.0) / sqrt(2 * exponent)  # 1/s of the normal law
 
     def margin(log_u: FloatArray) -> FloatArray:
         s = 1 / (least + unit * np.exp(log_u))
-        argument = weights * s[:, None]
+        argument = weights * s[..., None]
         generating = noise.logcf(-1j * argument).real - noise.mean() * argument
-        return np.asarray((generating @ counts + information) / s)
+        return np.asarray((generating @ counts + exponent) / s)
 
-    _, least_margin = golden_sections(margin, np.full(len(unit), -12.0), np.full(len(unit), 12.0), 40)
+    _, least_margin = golden_sections(margin, np.full_like(unit, -12.0), np.full_like(unit, 12.0), 40)
     return np.where(std > 0, least_margin, 0.0)

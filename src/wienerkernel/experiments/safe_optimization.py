@@ -11,16 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import log, sqrt
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from .._typing import FloatArray, IntArray
+from ..decisions.bounds import METHODS, Claim
 from ..evaluation.plotting import LIGHT
-from ..law import LinearCombination
 from ..noise import as_noise
 from .output import new_figure, save_figure, write_csv
 from .system import GAMMA, NORMAL, kernel, truth
@@ -119,26 +118,35 @@ class GridRuns:
         self._n = n + 1
 
     def interval(self, method: str, norm: float, error: float) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper end (runs, G) of `~wienerkernel.decisions.bounds.bound`, the noise std as sub-Gaussian constant."""
-        a, n, R = self.weights[:, :, : self._n], self._n, sqrt(self.s2)
-        length = np.sqrt(np.einsum("rgn,rgn->rg", a, a))
-        worst_case = norm * np.sqrt(np.maximum(self.variance - self.s2 * length**2, 0.0))  # B P
-        if method == "exact" and not self.noise.gaussian:
-            law = LinearCombination(self.noise, -a, loc=self.noise.mean() * a.sum(axis=2))
-            return self.mean + law.ppf(error / 2) - worst_case, self.mean + law.isf(error / 2) + worst_case
-        std = np.sqrt(np.maximum(self.variance, 0.0))
-        information = log(1 / error)
-        margin = {
-            "exact": lambda: worst_case - ndtri(error / 2) * R * length,
-            "subgaussian": lambda: worst_case + R * sqrt(2 * log(2 / error)) * length,
-            "abbasi-yadkori": lambda: (
-                std * (np.sqrt(2 * information + self._log_determinant) + norm)[:, None]  # R / rho = 1
-            ),
-            "fiedler2021": lambda: (
-                norm * std + R * length * sqrt(n + 2 * sqrt(n * information) + 2 * information)
-            ),
-        }[method]()
-        return self.mean - margin, self.mean + margin
+        """Interval for f on the grid, as :func:`~wienerkernel.decisions.bounds.bound` with the noise's std as ``subgaussian_constant``.
+
+        Parameters
+        ----------
+        method : {"subgaussian", "exact", "abbasi-yadkori", "fiedler2021"}
+        norm, error : float
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (runs, G)
+        """
+        a = self.weights[:, :, : self._n]
+        model = self.variance - self.s2 * np.einsum("rgn,rgn->rg", a, a)
+        claim = Claim(
+            noise=self.noise,
+            weights=a,
+            counts=np.ones(self._n),
+            model=np.maximum(model, 0.0),
+            variance=np.maximum(self.variance, 0.0),
+            norm=norm,
+            error=error,
+            tails=2,
+            n_samples=self._n,
+            log_determinant=self._log_determinant[:, None],
+            largest_scale=1 / sqrt(self.s2),
+            subgaussian_constant=sqrt(self.s2),
+        )
+        below, above = METHODS[method](claim)
+        return self.mean - below, self.mean + above
 
 
 @dataclass(frozen=True)

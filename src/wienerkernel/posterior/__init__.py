@@ -1,4 +1,4 @@
-"""What a fitted model says at x: the variances by cause, the predictive distribution, the chaos form."""
+"""A fitted model at x: the variances by cause, the predictive distribution, the chaos form."""
 
 from .distribution import PredictiveDistribution
 from .parts import LeaveOneOut, PredictionGradient, Uncertainty

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["OF", "PredictiveDistribution"]
 
 OF = ("estimate", "function", "observation")
-"""The three random variables that can be asked for at x."""
+"""The three random variables at x."""
 
 
 class PredictiveDistribution:
@@ -35,12 +36,12 @@ class PredictiveDistribution:
     X : ndarray of shape (m, d)
     of : {"estimate", "function", "observation"}
     verbose : bool
-        Tell on standard error how far long computations are.
+        Show the progress of long computations on stderr.
 
     Attributes
     ----------
     law : LinearCombination
-        Law of the deviation from ``mu``, of shape (m,); that of output k is ``scale[k]`` times as large.
+        Law of the deviation from ``mu``, of shape (m,); output k deviates by ``scale[k]`` times as much.
     mu : ndarray of shape (m,) or (m, n_y)
         Estimate of f.
     scale : ndarray of shape (1,) or (n_y,)
@@ -61,23 +62,20 @@ class PredictiveDistribution:
             msg = f"of must be one of {', '.join(map(repr, OF))}, got {of!r}"
             raise ValueError(msg)
         self.of = of
-        self.mu: FloatArray = arrays.as_numpy(posterior.mean(X))
+        mean, weights, model = posterior.smoother.evaluate(X)
+        self.mu: FloatArray = arrays.as_numpy(posterior.outputs(mean))
         self.scale = posterior.output_scale
         self._posterior = posterior
         self._X = X
         noise = posterior.noise
-        weights, counts = posterior.noise_weights(X)
-        loc = noise.mean() * (weights @ counts)  # Yhat - mu = -sum_i a_i (M_i - m0)
-        weights = -weights
-        model = (
-            np.zeros(X.shape[0]) if of == "estimate" else arrays.as_numpy(posterior.smoother.variances(X)[0])
-        )
+        weights, counts = posterior.smoother.samples.per_noise(arrays.as_numpy(weights))
+        loc, weights = noise.mean() * (weights @ counts), -weights  # Yhat - mu = -sum_i a_i (M_i - m0)
+        self._estimate = weights, counts, loc
         if of == "observation":
-            weights = np.column_stack([weights, np.ones(X.shape[0])])
+            weights = np.column_stack([weights, np.ones(len(weights))])
             counts = np.append(counts, 1)
-        self.law = LinearCombination(
-            noise, weights, counts=counts, loc=loc, normal_std=np.sqrt(model), verbose=verbose
-        )
+        std = 0.0 if of == "estimate" else np.sqrt(arrays.as_numpy(model))
+        self.law = LinearCombination(noise, weights, counts=counts, loc=loc, normal_std=std, verbose=verbose)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -85,7 +83,7 @@ class PredictiveDistribution:
         return self.mu.shape
 
     def _spread(self, values: FloatArray, power: int = 1) -> FloatArray:
-        """What is common to all outputs, (m,), times a power of their scales."""
+        """Values (m,) that are common to all outputs, times a power of their scales."""
         return np.asarray(values.reshape(values.shape + (1,) * (self.mu.ndim - 1)) * self.scale**power)
 
     def mean(self) -> FloatArray:
@@ -115,7 +113,7 @@ class PredictiveDistribution:
     def _evaluate(
         self, function: Callable[..., Any], argument: ArrayLike, shifted: bool, **options: Any
     ) -> Any:
-        """Apply a method of the law, whose last axis is the query point, to an argument of the whole shape."""
+        """Apply a method of the law, whose last axis is the query point, to an argument that broadcasts to the shape."""
         x = np.asarray(argument, dtype=float)
         if shifted:
             x = (x - self.mu) / self.scale
@@ -166,7 +164,7 @@ class PredictiveDistribution:
         return self.mu + self._spread(lower), self.mu + self._spread(upper)
 
     def hdi(self, confidence: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        """Shortest interval, which is what a skewed law needs."""
+        """Shortest interval, for skewed laws."""
         lower, upper = self.law.hdi(confidence)
         return self.mu + self._spread(lower), self.mu + self._spread(upper)
 
@@ -188,18 +186,22 @@ class PredictiveDistribution:
         return (np.stack(outputs, axis=-1) * self.scale).reshape(size, *self.shape) + self.mu
 
     def _draw(self, size: int, generator: Any) -> FloatArray:
-        noise = self._posterior.noise
-        weights, counts = self._posterior.noise_weights(self._X)
-        estimate = LinearCombination(noise, -weights, counts=counts, loc=noise.mean() * (weights @ counts))
+        noise, (weights, counts, loc) = self._posterior.noise, self._estimate
+        estimate = LinearCombination(noise, weights, counts=counts, loc=loc)
         draws = np.asarray(estimate.rvs(size, random_state=generator))
         if self.of != "estimate":
-            covariance = arrays.as_numpy(self._posterior.smoother.model_covariance(self._X))
-            values, vectors = np.linalg.eigh(covariance)
-            root = vectors * np.sqrt(np.maximum(values, 0.0))
-            draws = draws + generator.standard_normal(draws.shape) @ root.T
+            draws = draws + generator.standard_normal(draws.shape) @ self._model_root.T
         if self.of == "observation":
             draws = draws + noise.rvs(draws.shape, random_state=generator)
         return draws
+
+    @cached_property
+    def _model_root(self) -> FloatArray:
+        """A root (m, m) of the covariance of the model part."""
+        values, vectors = np.linalg.eigh(
+            arrays.as_numpy(self._posterior.smoother.evaluate_jointly(self._X)[2])
+        )
+        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
     def chaos(self) -> ChaosForm:
         """Chaos form (12) of the estimate: coefficients and joint basis."""

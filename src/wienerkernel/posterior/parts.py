@@ -18,10 +18,10 @@ class Uncertainty:
     noise : ndarray of shape (m,)
         V = s2 |a|^2, caused by the noise in the data (sigma_WK^2, eq. 14). More samples at x remove it.
     model : ndarray of shape (m,)
-        P2, caused by places not yet looked at. Samples near x remove it. What is left of k(x, x) after cancellation,
-        so that its error is about 1e-16 k(x, x), or 6e-8 k(x, x) in single precision.
+        P2, caused by unexplored inputs. Samples near x remove it. It is a difference of terms as large as k(x, x), so its
+        rounding error is about 1e-16 k(x, x), or 6e-8 k(x, x) in single precision.
     aleatoric : ndarray of shape (m,)
-        s2, the noise of a new observation. Nothing removes it.
+        s2, caused by the noise of the observation. Nothing removes it.
 
     Examples
     --------
@@ -48,14 +48,14 @@ class Uncertainty:
 
 @dataclass(frozen=True)
 class LeaveOneOut(Uncertainty):
-    """What the model fitted without sample i says about sample i, for every i.
+    """Predictions of each sample i by the model fitted without it.
 
     Attributes
     ----------
     mean : ndarray of shape (n,) or (n, n_y)
         Prediction of f(x_i).
     residual : ndarray of shape (n,) or (n, n_y)
-        y_i, less the mean of its noise, minus ``mean``.
+        y_i minus the mean of its noise, minus ``mean``.
     noise, model, aleatoric : ndarray of shape (n,) or (n, n_y)
         Variances, as in :class:`Uncertainty`; ``total`` is the variance of ``residual``.
 

@@ -1,4 +1,4 @@
-"""What a fitted model says at x: the uncertainty by its causes, the three random variables, the chaos form.
+"""A fitted model at x: the uncertainty by cause, the three random variables, the chaos form.
 
 The prediction is Yhat(x) = mu(x) - sum_i a_i(x) (M_i - m0) (eq. 12), linear in the noise. Adding the model part
 N(0, P2) gives the function value, adding a fresh M to that gives a new observation: the paper's three tubes.
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .._typing import Array, FloatArray, IntArray
+from .._typing import Array, FloatArray
 from ..backend import arrays
 from ..chaos import ChaosForm, Expansion, lift, two_term
 from ..kernels import FeatureMap
@@ -37,7 +37,7 @@ class Posterior:
         Its targets are those of the outputs over their scales.
     noise : Noise
     single_output : bool
-        Whether there is one output, given as a vector: what depends on y then has shape (m,), not (m, n_y).
+        Whether y was a vector: results that depend on y then have shape (m,), not (m, n_y).
     ridge_is_noise_variance : bool
         Whether the regularizer is the noise covariance, so that V + P2 is the variance of a Gaussian process.
     output_scale : ndarray of shape (n_y,), default=None
@@ -61,17 +61,17 @@ class Posterior:
         if not len(self.output_scale):
             object.__setattr__(self, "output_scale", np.ones(self.smoother.targets.shape[1]))
 
-    def _outputs(self, values: Array) -> Array:
-        """What is linear in y, (m, n_y), in the units and the shape that y had."""
+    def outputs(self, values: Array) -> Array:
+        """Values that are linear in y, (m, n_y), in the units and the shape of y."""
         return values[:, 0] if self.single_output else values * arrays.like(self.output_scale, values)
 
     def _variances(self, values: Array) -> Array:
-        """Variances (...) that all outputs have in common, in the units of each: (...) or (..., n_y)."""
+        """Variances (...) common to all outputs, in the units of each: (...) or (..., n_y)."""
         return values if self.single_output else values[..., None] * arrays.like(self.output_scale**2, values)
 
     def mean(self, X: Array) -> Array:
         """Estimate mu(x) of f, (m,) or (m, n_y)."""
-        return self._outputs(self.smoother.mean(X))
+        return self.outputs(self.smoother.mean(X))
 
     def _parts(self, X: Array) -> tuple[Array, Array, Array, Array]:
         """Mean of the smoother (m, n_y), and noise, model and aleatoric variance without the scales (m,)."""
@@ -82,34 +82,33 @@ class Posterior:
     def mean_and_uncertainty(self, X: Array) -> tuple[Array, Uncertainty]:
         """Estimate of f and its variances by cause at the rows of X, from one evaluation of the kernel."""
         mean, *parts = self._parts(X)
-        return self._outputs(mean), Uncertainty(*map(self._variances, parts))
+        return self.outputs(mean), Uncertainty(*map(self._variances, parts))
 
     def uncertainty(self, X: Array) -> Uncertainty:
         """Variances by cause at the rows of X, (m,) or (m, n_y)."""
         return self.mean_and_uncertainty(X)[1]
 
     def common_uncertainty(self, X: Array) -> Uncertainty:
-        """Variances by cause at the rows of X, (m,), of which output k has c_k^2 times as much."""
+        """Variances by cause at the rows of X, (m,), without the factors c_k^2 of the outputs."""
         return Uncertainty(*self._parts(X)[1:])
 
     def mean_and_epistemic(self, X: Array) -> tuple[Array, Array]:
-        """Estimate of f and its variance V + P2 at the rows of X, by the shorter way where there is one."""
+        """Estimate of f and its variance V + P2 at the rows of X, by one triangular solve where that is enough."""
         if not self.ridge_is_noise_variance:
             mean, parts = self.mean_and_uncertainty(X)
             return mean, parts.epistemic
         mean, variance = self.smoother.mean_and_variance(X)
-        return self._outputs(mean), self._variances(variance)
+        return self.outputs(mean), self._variances(variance)
 
-    def covariance(self, X: Array) -> Array:
-        """Covariance of the function values at the rows of X, (m, m) or (m, m, n_y)."""
-        weights, counts = self.noise_weights(X)
-        noise = self.noise.var() * (weights * counts) @ weights.T
-        common = self.smoother.model_covariance(X) + arrays.like(noise, self.smoother.factor)
-        return self._variances(common)
+    def mean_and_covariance(self, X: Array) -> tuple[Array, Array]:
+        """Estimate of f, and the covariance of the function values at the rows of X, (m, m) or (m, m, n_y)."""
+        mean, weights, model = self.smoother.evaluate_jointly(X)
+        return self.outputs(mean), self._variances(model + arrays.like(self.noise_covariance(weights), model))
 
-    def noise_weights(self, X: Array) -> tuple[FloatArray, IntArray]:
-        """Weights L'a of the independent noise variables (m, J), and how many variables share each (J,); NumPy."""
-        return self.smoother.samples.per_noise(arrays.as_numpy(self.smoother.weights(X)))
+    def noise_covariance(self, weights: Array) -> FloatArray:
+        """Covariance of the noise part, (m, m), from the weights of the places (m, U); NumPy."""
+        columns, counts = self.smoother.samples.per_noise(arrays.as_numpy(weights))
+        return np.asarray(self.noise.var() * (columns * counts) @ columns.T)
 
     def gradient(self, X: Array) -> PredictionGradient:
         """Gradients of the mean and of both parts of the variance with respect to x."""
@@ -128,15 +127,15 @@ class Posterior:
         return PredictiveDistribution(self, X, of, verbose)
 
     def leave_one_out(self) -> LeaveOneOut:
-        """What the model without sample i says about sample i."""
+        """Predict each sample from all others."""
         residual, model, gain = leave_one_out(self.smoother)
         s2, scale = self.noise.var(), self.smoother.samples.scale
         parts = {
             "noise": self._variances(s2 * gain),
             "model": self._variances(model),
             "aleatoric": self._variances(s2 * (scale**2 if scale.ndim == 1 else np.sum(scale**2, axis=1))),
-            "mean": self._outputs(self.smoother.targets - residual),
-            "residual": self._outputs(residual),
+            "mean": self.outputs(self.smoother.targets - residual),
+            "residual": self.outputs(residual),
         }
         return LeaveOneOut(**{name: arrays.like(part, self.smoother.factor) for name, part in parts.items()})
 
@@ -145,7 +144,8 @@ class Posterior:
 
         Several outputs share the coefficients' layout but not the germs: each output has its own.
         """
-        return self._lift(arrays.as_numpy(self.smoother.weights(X)), arrays.as_numpy(self.mean(X)))
+        mean, weights, _ = self.smoother.evaluate(X)
+        return self._lift(arrays.as_numpy(weights), arrays.as_numpy(self.outputs(mean)))
 
     def feature_weights(self) -> ChaosForm:
         """Chaos form of the weights W in f = W'phi (Lemma 1); coefficients (n_phi, 1 + D(L-1)).
@@ -160,11 +160,11 @@ class Posterior:
             msg = "the weights W of Lemma 1 need kernel=FeatureMap(phi, scale) and trend=None"
             raise TypeError(msg)
         phi = kernel.scale**2 * kernel.features(smoother.places).T  # (n_phi, U)
-        weights, mean = phi @ smoother.inverse, self._outputs(phi @ smoother.dual)
+        weights, mean = phi @ smoother.inverse, self.outputs(phi @ smoother.dual)
         return self._lift(arrays.as_numpy(weights), arrays.as_numpy(mean))
 
     def _lift(self, weights: FloatArray, mean: FloatArray) -> ChaosForm:
-        """Chaos form from the weights of the places: -a_i m_j on phi_j(xi_i), one germ a sample."""
+        """Chaos form from the weights of the places: -a_i m_j on phi_j(xi_i), one germ per sample."""
         expansion = self.noise if isinstance(self.noise, Expansion) else two_term(self.noise)
         scale = self.smoother.samples.scale
         weights = self.smoother.samples.per_sample(weights)

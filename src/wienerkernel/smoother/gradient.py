@@ -18,22 +18,7 @@ __all__ = ["gain_ratio", "mean_gradient", "variance_gradients"]
 
 
 def mean_gradient(smoother: Smoother, X: Array) -> Array:
-    """Gradient of the mean a(x)'y0.
-
-    Parameters
-    ----------
-    smoother : Smoother
-    X : ndarray of shape (m, d)
-
-    Returns
-    -------
-    ndarray of shape (m, n_y, d)
-
-    Raises
-    ------
-    TypeError
-        If the kernel has no analytic gradient with respect to x.
-    """
+    """Gradient of the mean a(x)'y0, (m, n_y, d); TypeError if the kernel has no analytic one."""
     xp, places, dual = arrays.namespace(smoother.places), smoother.places, smoother.dual.T[:, None, :]
     of_trend = smoother.trend_coefficients.T @ smoother.trend.gradient  # (n_y, d)
 
@@ -46,29 +31,13 @@ def mean_gradient(smoother: Smoother, X: Array) -> Array:
 
 
 def variance_gradients(smoother: Smoother, X: Array) -> tuple[Array, Array]:
-    """Gradients of the model part P2 and of the noise gain |L'a|^2; the noise part is V = s2 |L'a|^2.
-
-    Parameters
-    ----------
-    smoother : Smoother
-    X : ndarray of shape (m, d)
-
-    Returns
-    -------
-    model : ndarray of shape (m, d)
-    gain : ndarray of shape (m, d)
-
-    Raises
-    ------
-    TypeError
-        If the kernel has no analytic gradient with respect to x.
-    """
+    """Gradients of the model part P2 and of the noise gain |L'a|^2, both (m, d); TypeError as in mean_gradient."""
     xp, kernel, places = arrays.namespace(smoother.places), smoother.kernel, smoother.places
     slope, ratio = smoother.trend.gradient, gain_ratio(smoother.samples)
 
     def gradients(part: Array) -> tuple[Array, Array]:
-        b, solved = _weigh(smoother, part)
-        # CrossKernel dk and dh: 2 Q G b and 2 T'G b for b'Gb, and the same with R for b'Rb
+        b, _, solved = smoother.weigh(part, smoother.cross(part))
+        # Against dk and dh: 2 Q G b and 2 T'G b for b'Gb, and the same with R for b'Rb
         of_gain = _projected(smoother, 2 * times(b, smoother.gain))
         if ratio is None:
             of_ridge = _projected(smoother, 2 * times(b, smoother.regularizer))
@@ -85,16 +54,9 @@ def variance_gradients(smoother: Smoother, X: Array) -> tuple[Array, Array]:
 
 
 def gain_ratio(samples: Samples) -> float | None:
-    """The number c with R = c L L' at all places, or None if there is none.
+    """The number c with R = c L L' at all places (the noise variance if that is the ridge), or None.
 
-    Parameters
-    ----------
-    samples : Samples
-
-    Returns
-    -------
-    float or None
-        The noise variance, when that is the ridge. Correlated noise is not looked at.
+    Correlated noise is not examined.
     """
     regularizer, gain = samples.regularizer, samples.gain
     if regularizer.ndim == 2 or gain.ndim == 2:
@@ -103,20 +65,12 @@ def gain_ratio(samples: Samples) -> float | None:
     return ratio if np.allclose(regularizer, ratio * gain, rtol=1e-14, atol=0.0) else None
 
 
-def _weigh(smoother: Smoother, X: Array) -> tuple[Array, Array]:
-    """Weights b of the places (m, U), and S^-1 (h - H'A k) (m, q)."""
-    v, _, solved = smoother.whiten(X, smoother.cross(X))
-    if smoother.trend.kind:
-        v += solved @ smoother.whitened_trend
-    return solve_lower_transposed(smoother.factor, v), solved
-
-
 def _projected(smoother: Smoother, rows: Array) -> tuple[Array, Array]:
     """Q c and T'c for each row c: (m, U) and (m, q); the rows are overwritten."""
     v = solve_lower(smoother.factor, rows)
     if not smoother.trend.kind:
         return solve_lower_transposed(smoother.factor, v), rows[:, :0]
     xp = arrays.namespace(v)
-    solved = xp.linalg.solve(smoother.information, smoother.whitened_trend @ v.T).T
+    solved = xp.linalg.solve(smoother.trend_information, smoother.whitened_trend @ v.T).T
     v -= solved @ smoother.whitened_trend
     return solve_lower_transposed(smoother.factor, v), solved

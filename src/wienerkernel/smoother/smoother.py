@@ -1,9 +1,9 @@
-"""Data, kernel and ridge become weights: factor once, then everything is a function of a(x).
+"""The linear smoother: factorize once, then everything is a function of the weights a(x).
 
 For regularizer R (rho^2 I in the paper) and weights a = (K + R)^-1 k(x), the mean is a'y0 (eq. 13a), the noise part
 of the variance is s2 |L'a|^2 (13b) and the model part is P2 = k(x,x) - 2 a'k + a'Ka. With a trend of basis functions
 h, the weights are those of universal kriging, a = A k + A H (H'AH)^-1 (h - H'A k): still linear in y, so the rest
-holds as it stands.
+holds unchanged.
 """
 
 from __future__ import annotations
@@ -33,9 +33,11 @@ from .trend import Trend
 
 __all__ = ["CANCELLED", "Smoother", "quadratic_form", "times"]
 
-CHUNK = 2**20  # kernel values of a chunk of queries, 8 MiB: memory of this size is used again, not given back
-CHUNK_ROWS = 512  # or so many queries: with fewer, the solves would wait for the factor to come from memory
-CANCELLED = 1e-6  # a posterior variance below this part of k(x,x) has lost six digits as a difference
+CHUNK = (
+    2**20
+)  # kernel values per chunk of queries, 8 MiB: memory of this size is reused, not returned to the system
+CHUNK_ROWS = 512  # queries per chunk, at least: with fewer, reading the factor from memory limits the solves
+CANCELLED = 1e-6  # a posterior variance below this fraction of k(x,x) has lost six digits as a difference
 
 
 class Smoother:
@@ -45,16 +47,16 @@ class Smoother:
     ----------
     kernel : Kernel
     samples : Samples
-        Places of the data, regularizer R and noise scale L. All is computed in the precision of the places.
+        Places of the data, regularizer R and noise scale L. Their precision is that of all computations.
     targets : ndarray of shape (D, n_y)
         y0 = y - E M, the samples without the mean of their noise.
     trend : {None, "constant", "linear"}
     factor : ndarray of shape (U, U), optional
-        Cholesky factor of K + R, where it is known already.
-    store : GrowableCholesky, optional
-        The memory that the factor lives in, if there is room to append rows.
+        Cholesky factor of K + R, if it is known already.
+    growable : GrowableCholesky, optional
+        The memory of the factor, where it has room for further rows.
     out : ndarray of shape (U, U), optional
-        C-ordered memory that receives the factor; fresh memory costs time.
+        C-ordered memory that receives the factor; allocating new memory takes time.
 
     Attributes
     ----------
@@ -68,26 +70,29 @@ class Smoother:
         targets: Array,
         trend: str | None = None,
         factor: Array | None = None,
-        store: GrowableCholesky | None = None,
+        growable: GrowableCholesky | None = None,
         out: FloatArray | None = None,
     ) -> None:
         self.kernel = kernel
         self.samples = samples
         self.targets = targets
-        self.places = samples.points
+        self.places = samples.places
         self.trend = Trend(trend, self.places)
         if factor is None:
             matrix = gram(kernel, self.places, out)
             factor = cholesky(arrays.add_covariance(matrix, arrays.like(samples.regularizer, matrix)))
         self.factor = factor
-        self.store = store
+        self.growable = growable
         # L^-1 H, as rows, and H'AH
         self.whitened_trend = solve_lower(factor, arrays.contiguous(self.trend(self.places).T))
-        self.information = self.whitened_trend @ self.whitened_trend.T
+        self.trend_information = self.whitened_trend @ self.whitened_trend.T
         largest = 2e-4 / float(arrays.namespace(factor).finfo(factor.dtype).eps)
-        if 0 not in self.information.shape and np.linalg.cond(arrays.as_numpy(self.information)) > largest:
+        if (
+            0 not in self.trend_information.shape
+            and np.linalg.cond(arrays.as_numpy(self.trend_information)) > largest
+        ):
             msg = (
-                f"the trend has {len(self.information)} coefficients, which {samples.n_places} different rows of X do "
+                f"the trend has {len(self.trend_information)} coefficients, which {samples.n_places} different rows of X do "
                 "not determine: use trend='constant' or trend=None, or add rows"
             )
             raise NotPositiveDefiniteError(msg)
@@ -97,10 +102,10 @@ class Smoother:
         """L^-1 (ybar - H beta) as rows (n_y, U), and the coefficients beta of the trend (q, n_y)."""
         means = np.array(self.samples.means(self.targets).T, order="C")
         whitened = solve_lower(self.factor, arrays.like(means, self.factor))
-        if 0 in self.information.shape:
+        if 0 in self.trend_information.shape:
             return whitened, self.whitened_trend @ whitened.T
         xp = arrays.namespace(self.factor)
-        coefficients = xp.linalg.solve(self.information, self.whitened_trend @ whitened.T)
+        coefficients = xp.linalg.solve(self.trend_information, self.whitened_trend @ whitened.T)
         return whitened - coefficients.T @ self.whitened_trend, coefficients
 
     @property
@@ -130,7 +135,7 @@ class Smoother:
         return CrossKernel(self.kernel, self.places)
 
     def by_chunks(self, function: Callable[[Array], tuple[Array, ...]], X: Array) -> tuple[Array, ...]:
-        """Results of a function of the queries, chunk by chunk, so that memory stays bounded."""
+        """Apply a function to the queries in chunks, so that memory stays bounded."""
         X = arrays.like(X, self.places)
         step = max(CHUNK_ROWS, arrays.chunk(X, CHUNK) // self.samples.n_places)
         if X.shape[0] <= step:
@@ -143,29 +148,36 @@ class Smoother:
         mean = matmul(cross, self.dual)
         return mean + self.trend(X) @ self.trend_coefficients if self.trend.kind else mean
 
-    def whiten(self, X: Array, cross: Array) -> tuple[Array, Array, Array]:
+    def _whiten(self, X: Array, cross: Array) -> tuple[Array, Array, Array]:
         """v = L^-1 k(x) as rows (m, U), the trend's mismatch d = h - H'A k (m, q), and (H'AH)^-1 d."""
         v = solve_lower(self.factor, cross)
         mismatch = self.trend(X)
         if not self.trend.kind:
             return v, mismatch, mismatch
         mismatch = mismatch - v @ self.whitened_trend.T
-        return v, mismatch, arrays.namespace(X).linalg.solve(self.information, mismatch.T).T
+        return v, mismatch, arrays.namespace(X).linalg.solve(self.trend_information, mismatch.T).T
 
     def _variance(self, prior: Array, v: Array, mismatch: Array, solved: Array) -> Array:
         """k(x,x) - k'Ak + d'(H'AH)^-1 d."""
         variance = prior - arrays.row_dots(v, v)
         return variance + arrays.row_dots(mismatch, solved) if self.trend.kind else variance
 
-    def _weigh(self, X: Array, cross: Array) -> tuple[Array, Array]:
-        """Weights b of the places (m, U), in place of k(x), and the posterior variance (m,)."""
-        v, mismatch, solved = self.whiten(X, cross)
+    def weigh(self, X: Array, cross: Array) -> tuple[Array, Array, Array]:
+        """Weights b of the places (m, U), which overwrite k(x), the posterior variance (m,), and (H'AH)^-1 d (m, q)."""
+        v, mismatch, solved = self._whiten(X, cross)
         prior = self.kernel.diag(X)
         variance = self._variance(prior, v, mismatch, solved)
         if self.trend.kind:
             v += solved @ self.whitened_trend
         weights = solve_lower_transposed(self.factor, v)
-        return weights, self.sharpened(variance, prior, X, weights)
+        return weights, self.sharpened(variance, prior, X, weights), solved
+
+    def _evaluate(self, X: Array) -> tuple[Array, Array, Array]:
+        """Mean (m, n_y), weights b of the places (m, U) and posterior variance (m,)."""
+        cross = self.cross(X)
+        mean = self._mean(X, cross)  # before the weights overwrite k(x)
+        weights, variance, _ = self.weigh(X, cross)
+        return mean, weights, variance
 
     def sharpened(self, variance: Array, prior: Array, X: Array, weights: Array) -> Array:
         """Posterior variance (m,), taken from the weights where that is more accurate; the argument is overwritten.
@@ -188,17 +200,16 @@ class Smoother:
         return self.by_chunks(lambda part: (self._mean(part, self.cross(part)),), X)[0]
 
     def weights(self, X: Array) -> Array:
-        """Weights of the places' means at the rows of X, (m, U)."""
-        X = arrays.like(X, self.places)
-        return self._weigh(X, self.cross(X))[0]
+        """Weights b of the places' means at the rows of X, (m, U)."""
+        return self.evaluate(X)[1]
 
     def mean_and_variance(self, X: Array) -> tuple[Array, Array]:
         """Mean (m, n_y) and variance k(x,x) - k'Ak (m,) of a Gaussian process whose noise covariance is R (eq. 2)."""
 
         def both(part: Array) -> tuple[Array, Array]:
             cross = self.cross(part)
-            mean = self._mean(part, cross)  # before the cross-covariances are overwritten
-            variance = self._variance(self.kernel.diag(part), *self.whiten(part, cross))
+            mean = self._mean(part, cross)  # before L^-1 k(x) overwrites k(x)
+            variance = self._variance(self.kernel.diag(part), *self._whiten(part, cross))
             return mean, arrays.positive_part(variance)
 
         mean, variance = self.by_chunks(both, X)
@@ -208,9 +219,7 @@ class Smoother:
         """Mean (m, n_y), model part P2 (m,) and noise gain |L'a|^2 (m,), from one evaluation of the kernel."""
 
         def all_parts(part: Array) -> tuple[Array, Array, Array]:
-            cross = self.cross(part)
-            mean = self._mean(part, cross)  # before the cross-covariances are overwritten
-            weights, variance = self._weigh(part, cross)
+            mean, weights, variance = self._evaluate(part)
             ridge, gain = _quadratic_forms(weights, self.regularizer, self.gain)
             return mean, arrays.positive_part(variance - ridge), gain
 
@@ -221,18 +230,30 @@ class Smoother:
         """Model part P2 and noise gain |L'a|^2 at the rows of X, both (m,)."""
         return self.mean_and_parts(X)[1:]
 
-    def model_covariance(self, X: Array) -> Array:
-        """Prior covariance of f(x) - a(x)'f(X) between the rows of X, (m, m); its diagonal is P2."""
+    def evaluate(self, X: Array) -> tuple[Array, Array, Array]:
+        """Mean (m, n_y), weights b of the places (m, U) and model part P2 (m,), from one evaluation of the kernel."""
+
+        def all_parts(part: Array) -> tuple[Array, Array, Array]:
+            mean, weights, variance = self._evaluate(part)
+            return mean, weights, arrays.positive_part(variance - quadratic_form(weights, self.regularizer))
+
+        mean, weights, model = self.by_chunks(all_parts, X)
+        return mean, weights, model
+
+    def evaluate_jointly(self, X: Array) -> tuple[Array, Array, Array]:
+        """Mean (m, n_y), weights b (m, U) and the covariance of f(x) - a(x)'f(X), (m, m), whose diagonal is P2."""
         X = arrays.like(X, self.places)
-        v, mismatch, solved = self.whiten(X, self.cross(X))
+        cross = self.cross(X)
+        mean = self._mean(X, cross)  # before L^-1 k(x) overwrites k(x)
+        v, mismatch, solved = self._whiten(X, cross)
         covariance = self.kernel(X, X) - matmul(v, v, transpose_b=True) + mismatch @ solved.T
         weights = solve_lower_transposed(self.factor, v + solved @ self.whitened_trend)
-        return covariance - times(weights, self.regularizer) @ weights.T
+        return mean, weights, covariance - times(weights, self.regularizer) @ weights.T
 
     def log_likelihood(self) -> float:
         """Log density of the targets under a Gaussian process with noise covariance R, summed over outputs.
 
-        The trend's coefficients are at their best values (profile likelihood).
+        The trend's coefficients maximize it (profile likelihood).
         """
         n, n_outputs = self.targets.shape
         pivots = arrays.as_numpy(arrays.diagonal(self.factor))
@@ -253,7 +274,7 @@ class Smoother:
     def log_likelihood_sensitivity(self, *, overwrite_factor: bool = False) -> Array:
         """Derivative (alpha alpha' - n_y A) / 2 of :meth:`log_likelihood` by K, (U, U): its lower triangle.
 
-        In place of the factor, if that may be lost: the smoother can then predict nothing any more.
+        With ``overwrite_factor`` it takes the memory of the factor, and the smoother can no longer predict.
         """
         rows = arrays.contiguous(self.dual.T)
         inverse = inverse_from_cholesky(self.factor, overwrite=overwrite_factor)
@@ -271,17 +292,7 @@ class Smoother:
 
 
 def times(weights: Array, covariance: Array) -> Array:
-    """Rows C b, with C given whole or by its diagonal.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (m, n)
-    covariance : ndarray of shape (n,) or (n, n)
-
-    Returns
-    -------
-    ndarray of shape (m, n)
-    """
+    """C b for each row b, (m, n), with C given as a matrix (n, n) or by its diagonal (n,)."""
     return matmul(weights, covariance) if covariance.ndim == 2 else weights * covariance
 
 
@@ -295,15 +306,5 @@ def _quadratic_forms(weights: Array, *covariances: Array) -> tuple[Array, ...]:
 
 
 def quadratic_form(weights: Array, covariance: Array) -> Array:
-    """b'Cb for each row b, with C given whole or by its diagonal.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (m, n)
-    covariance : ndarray of shape (n,) or (n, n)
-
-    Returns
-    -------
-    ndarray of shape (m,)
-    """
+    """b'Cb for each row b, (m,), with C given as a matrix (n, n) or by its diagonal (n,)."""
     return arrays.row_dots(times(weights, covariance), weights)

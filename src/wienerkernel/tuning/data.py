@@ -47,8 +47,8 @@ class Data:
     trend: str | None = None
 
     @cached_property
-    def places(self) -> Samples:
-        """The samples by places, for noise of variance 1. Their shares depend on no parameter."""
+    def samples(self) -> Samples:
+        """The samples by places, for noise of variance 1."""
         return Samples.collapse(self.X, self.covariance(1.0), self.noise_scale)
 
     @cached_property
@@ -65,8 +65,8 @@ class Data:
         self, kernel: Kernel, noise: Noise, regularizer: FloatArray, out: FloatArray | None = None
     ) -> Smoother:
         """Smoother with these parts; ``regularizer`` has the shape of ``noise_scale``, ``out`` receives the factor."""
-        old = self.places
-        samples = Samples(old.points, old.index, old.share, regularizer, old.scale)
+        old = self.samples
+        samples = Samples(old.places, old.index, regularizer, old.scale)
         targets = self.y - noise.mean() * self.mean_scale[:, None]
         return Smoother(kernel, samples, targets, self.trend, out=out)
 

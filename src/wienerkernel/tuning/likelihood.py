@@ -46,7 +46,7 @@ class Likelihood:
     @cached_property
     def _room(self) -> FloatArray | None:
         """The one matrix of all evaluations; only NumPy's memory is ours to use again."""
-        places = self.data.places.points
+        places = self.data.samples.places
         return np.zeros((len(places), len(places)), places.dtype) if arrays.is_numpy(places) else None
 
     def _unscaled(self, values: FloatArray) -> Smoother:

@@ -57,12 +57,12 @@ def _replicate_residuals(data: Data) -> FloatArray | None:
     """Residuals around the means of places with many samples, scaled to the variance of the noise; others are NaN."""
     if data.noise_scale.ndim == 2 or np.ptp(data.noise_scale) > 0:
         return None
-    index = data.places.index
+    index = data.samples.index
     counts = np.bincount(index)
     chosen = counts[index] >= MIN_REPEATS
     if chosen.sum() < MIN_REPLICATES:
         return None
-    within = data.y - data.places.means(data.y)[index]
+    within = data.y - data.samples.means(data.y)[index]
     correction = np.sqrt(counts[index] / np.maximum(counts[index] - 1.0, 1.0))
     return np.where(chosen[:, None], within * correction[:, None], np.nan).ravel()
 

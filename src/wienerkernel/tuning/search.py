@@ -119,7 +119,7 @@ def tune(
         raise ValueError(msg)
     model = noise_model(noise)
     search = _Search(data, kernel, model, n_restarts, as_generator(random_state))
-    search.kernel(data.places.points[:1])  # a kernel for other inputs says so
+    search.kernel(data.samples.places[:1])  # a kernel for other inputs says so
     parameters, values, value = search.run(model, method)
     search.warn(parameters, values)
     fitted = parameters.noise_at(values)

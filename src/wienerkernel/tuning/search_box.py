@@ -95,7 +95,7 @@ class _Extent:
 
     @classmethod
     def of(cls, data: Data) -> _Extent:
-        X = arrays.as_numpy(data.places.points)
+        X = arrays.as_numpy(data.samples.places)
         spread, width = np.ptp(X, axis=0), X.std(axis=0)
         gaps = np.diff(np.sort(X, axis=0), axis=0)
         smallest = np.where(gaps > 0, gaps, np.inf).min(axis=0, initial=np.inf)
@@ -189,7 +189,7 @@ def variance_at_odds(data: Data, kernel: Kernel) -> str:
         Empty where the variance of the kernel is that of y (its mean square without a trend) within a factor of 10,
         or where a hyperparameter sets it, fixed or not.
     """
-    points = data.places.points
+    points = data.samples.places
     variance, shifted = (
         float(np.mean(arrays.as_numpy(k.diag(points))))
         for k in (kernel, kernel.with_theta(kernel.theta + 0.1))

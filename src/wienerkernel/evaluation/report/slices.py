@@ -32,7 +32,7 @@ def observations(posterior: Posterior) -> tuple[FloatArray, FloatArray]:
     samples = posterior.smoother.samples
     sums = samples.scale if samples.scale.ndim == 1 else samples.scale.sum(axis=1)
     outputs = posterior.output_scale * (posterior.smoother.targets + posterior.noise.mean() * sums[:, None])
-    return arrays.as_numpy(samples.points)[samples.index], outputs
+    return arrays.as_numpy(samples.places)[samples.index], outputs
 
 
 def base_point(points: FloatArray) -> FloatArray:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..._typing import Array, FloatArray
 from ...backend import arrays
-from ...backend.growable_cholesky import GrowableCholesky, squared_row_norms
+from ...backend.growable_cholesky import GrowableCholesky
 from ...kernels import Kernel
 from ...smoother import Smoother
 from ...smoother.samples import Samples
@@ -23,7 +23,7 @@ CLOSE = {"float64": 1e-6, "float32": 1e-2}
 CORNER = 8
 """Inputs at which the kernel is evaluated as a check."""
 
-SAMPLES = ("points", "index", "share", "row_regularizer", "scale")
+SAMPLES = ("places", "index", "row_regularizer", "scale")
 
 
 def smoother_node(smoother: Smoother, writer: Writer) -> Node:
@@ -36,7 +36,7 @@ def smoother_node(smoother: Smoother, writer: Writer) -> Node:
     }
     nodes = {name: writer.array(name, values) for name, values in parts.items()}
     # A factor that has grown is a view of wider rows: the room to grow is kept.
-    grown = smoother.store is not None and not factor.flags.c_contiguous
+    grown = smoother.growable is not None and not factor.flags.c_contiguous
     width = factor.strides[0] // factor.itemsize if grown else len(factor)
     return {"trend": smoother.trend.kind, "width": width, **nodes}
 
@@ -45,7 +45,7 @@ def smoother_from(node: Node, kernel: Kernel, reader: Reader) -> Smoother:
     """The smoother that a node describes, after its parts have been compared with each other."""
     trend, width, *parts, targets, factor = entries(node, "trend", "width", *SAMPLES, "targets", "factor")
     samples = _samples_from(parts, reader)
-    n, d = samples.points.shape
+    n, d = samples.places.shape
     targets = reader.array(targets, (len(samples.index), None))
     check_size("targets", targets)
     # Said before the trend's matrix, of any size, is made.
@@ -55,8 +55,8 @@ def smoother_from(node: Node, kernel: Kernel, reader: Reader) -> Smoother:
     width = integer(width, n, 2 * n + 128)
     memory = unpacked(reader.array(factor, (n * (n + 1) // 2,)), n, width)
     _check_factor(memory[:n, :n], kernel, samples)
-    store = None if width == n else GrowableCholesky(memory, n)
-    smoother = Smoother(kernel, samples, targets, trend, memory[:n, :n], store)
+    growable = None if width == n else GrowableCholesky(memory, n)
+    smoother = Smoother(kernel, samples, targets, trend, memory[:n, :n], growable)
     if not np.all(np.isfinite(smoother.dual)) or not np.all(np.isfinite(smoother.trend_coefficients)):
         raise FormatError("the coefficients of the mean are not finite")
     return smoother
@@ -65,9 +65,9 @@ def smoother_from(node: Node, kernel: Kernel, reader: Reader) -> Smoother:
 def _check_factor(factor: FloatArray, kernel: Kernel, samples: Samples) -> None:
     """The rows of L have the squared lengths K_ii + R_ii, and pivots far above the rounding of those."""
     regularizer = samples.regularizer if samples.regularizer.ndim == 1 else np.diagonal(samples.regularizer)
-    lengths = squared_row_norms(factor)
-    expected = kernel.diag(samples.points) + regularizer
-    corner = kernel(samples.points[:CORNER])  # fails for a kernel of another number of inputs
+    lengths = np.einsum("ij,ij->i", factor, factor)
+    expected = kernel.diag(samples.places) + regularizer
+    corner = kernel(samples.places[:CORNER])  # fails for a kernel of another number of inputs
     close = np.allclose(lengths, expected, rtol=CLOSE[factor.dtype.name], atol=0)
     if not np.all(np.isfinite(corner)) or not close:
         raise FormatError("the factor does not belong to the kernel and the regularizer")
@@ -76,26 +76,22 @@ def _check_factor(factor: FloatArray, kernel: Kernel, samples: Samples) -> None:
 
 
 def _samples_from(nodes: list[Node], reader: Reader) -> Samples:
-    points = reader.array(nodes[0], (None, None))
+    places = reader.array(nodes[0], (None, None))
     index = reader.array(nodes[1], (None,), kind="i").astype(np.intp, copy=False)
-    n, n_samples = len(points), len(index)
-    within = 0 not in points.shape and n_samples >= n and index.min() >= 0 and index.max() < n
+    n, n_samples = len(places), len(index)
+    within = 0 not in places.shape and n_samples >= n and index.min() >= 0 and index.max() < n
     if not within or np.bincount(index, minlength=n).min() == 0:
-        raise FormatError("index must assign every sample to a row of points, and every row a sample")
-    check_size("points", points, points.dtype.name)
-    share = reader.array(nodes[2], (n_samples,))
+        raise FormatError("index must assign every sample to a place, and every place a sample")
+    check_size("places", places, places.dtype.name)
     regularizer, scale = (
         _per_sample(node, n_samples, reader, smallest)
-        for node, smallest in zip(nodes[3:], (SMALLEST**2, SMALLEST), strict=True)
+        for node, smallest in zip(nodes[2:], (SMALLEST**2, SMALLEST), strict=True)
     )
-    sums = np.bincount(index, weights=share)
-    if np.any(share <= 0) or not np.allclose(sums, 1, rtol=CLOSE["float64"]):
-        raise FormatError("the shares of the samples must be positive and sum to 1")
     if regularizer.ndim != scale.ndim:
         raise FormatError("regularizer and scale must both be vectors or both be matrices")
     if scale.ndim == 2 and not np.array_equal(index, np.arange(n)):
         raise FormatError("samples with correlated noise must not be merged")
-    return Samples(points, index, share, regularizer, scale)
+    return Samples(places, index, regularizer, scale)
 
 
 def _per_sample(node: Node, n: int, reader: Reader, smallest: float) -> FloatArray:
