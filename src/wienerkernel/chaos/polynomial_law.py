@@ -14,7 +14,7 @@ from scipy.optimize.elementwise import find_root
 from .._typing import ComplexArray, FloatArray, RandomState
 from ..noise import Noise
 from ..noise.base import cumulants_from_moments
-from ..noise.characteristic.characteristic_function import Characteristic
+from ..noise.characteristic.characteristic_function import CharacteristicFunction
 from ..noise.characteristic.panels import NODES, POINTS, TO_SERIES, bisected, panelled
 from ..noise.identity import digest
 from .polynomials import OrthogonalBasis, exact_rule, max_degree
@@ -28,7 +28,7 @@ GRADES = 110
 
 
 @lru_cache(maxsize=64)  # here and not in the law, which is to stay picklable
-def _characteristic(law: PolynomialLaw) -> Characteristic:
+def _characteristic(law: PolynomialLaw) -> CharacteristicFunction:
     return panelled(*law.panels(), law)
 
 

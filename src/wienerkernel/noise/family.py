@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._typing import FloatArray, IntArray
-from . import as_noise
 from .base import Noise
+from .convert import as_noise
 from .identity import family_name, generator_key
 from .scipy_law import ScipyNoise, check_line
 from .smoothed import SmoothedResiduals

@@ -15,8 +15,8 @@ from .._typing import ComplexArray, FloatArray, RandomState
 from .base import Noise, cumulants_from_moments
 from .characteristic import dispatch as characteristic
 from .cumulants import standard_cumulants
-from .finite import Residuals
 from .identity import digest, law_key, of_scipy
+from .residuals import Residuals
 
 __all__ = ["ScipyNoise", "check_line", "from_scipy"]
 
@@ -104,7 +104,7 @@ class ScipyNoise(Noise):
         return noise
 
     @property
-    def _characteristic(self) -> characteristic.Characteristic:
+    def _characteristic(self) -> characteristic.CharacteristicFunction:
         return characteristic.characteristic(self.standard)
 
     @cached_property

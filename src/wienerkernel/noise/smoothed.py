@@ -11,7 +11,7 @@ from scipy.special import ndtr
 
 from .._typing import ComplexArray, FloatArray, RandomState
 from .base import Noise, as_generator
-from .finite import Residuals
+from .residuals import Residuals
 
 __all__ = ["SmoothedResiduals"]
 

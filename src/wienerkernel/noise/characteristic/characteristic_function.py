@@ -6,32 +6,37 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
 
-from ..._typing import ComplexArray, FloatArray
+from ..._typing import ComplexArray
 
 __all__ = [
     "CHUNK",
     "HALF_PI",
     "INF",
-    "Characteristic",
+    "CharacteristicFunction",
     "LogCF",
     "affine",
     "by_chunks",
     "expm1",
     "log1p",
     "piecewise",
-    "polyval",
 ]
 
 INF = np.inf
 HALF_PI = np.pi / 2
 LogCF = Callable[[ComplexArray], ComplexArray]
+
+# complex, with relative accuracy near 0, which numpy's log1p lacks
+log1p: LogCF = special.log1p
+expm1: LogCF = np.expm1
+
 CHUNK = 1 << 18
 """Most elements of a (points, nodes) array that is held at one time."""
 
 
 @dataclass(frozen=True)
-class Characteristic:
+class CharacteristicFunction:
     """Log characteristic function of a standard law, and where it may be asked for.
 
     Parameters
@@ -52,30 +57,6 @@ class Characteristic:
     logcf: LogCF
     strip: tuple[float, float]
     sector: float
-
-
-def log1p(z: ComplexArray) -> ComplexArray:
-    """Logarithm of 1 + z for complex z, relatively accurate as z -> 0 (``np.log1p`` is not)."""
-    x, y = z.real, z.imag
-    squared = x * (2 + x) + y * y
-    out = np.empty(np.shape(z), dtype=complex)
-    with np.errstate(divide="ignore"):
-        out.real = 0.5 * np.log1p(squared)
-        # 1 + squared has lost digits where |1 + z| is small.
-        if np.any(squared < -0.75):
-            out.real = np.where(squared < -0.75, np.log(np.hypot(1 + x, y)), out.real)
-    out.imag = np.arctan2(y, 1 + x)
-    return out
-
-
-def expm1(z: ComplexArray) -> ComplexArray:
-    """exp(z) - 1 for complex z."""
-    return np.asarray(np.expm1(z), dtype=complex)
-
-
-def polyval(z: ComplexArray, coefficients: FloatArray) -> ComplexArray:
-    """Polynomial with real coefficients, lowest power first."""
-    return np.asarray(np.polynomial.polynomial.polyval(z, coefficients), dtype=complex)
 
 
 def piecewise(near: float, small: LogCF, large: LogCF) -> LogCF:
@@ -107,9 +88,9 @@ def by_chunks(function: LogCF, nodes: int, t: ComplexArray) -> ComplexArray:
     return out.reshape(t.shape)
 
 
-def affine(law: Characteristic, scale: float, loc: float = 0.0) -> Characteristic:
+def affine(law: CharacteristicFunction, scale: float, loc: float = 0.0) -> CharacteristicFunction:
     """Characteristic function of loc + scale M; a negative scale reflects the law."""
     strip = sorted((law.strip[0] / scale, law.strip[1] / scale))
-    return Characteristic(
+    return CharacteristicFunction(
         lambda t: 1j * loc * t + law.logcf(scale * t), (strip[0] or 0.0, strip[1] or 0.0), law.sector
     )

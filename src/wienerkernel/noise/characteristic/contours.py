@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property, partial
 
 import numpy as np
+from numpy.polynomial.polynomial import polyval
 from numpy.typing import NDArray
 from scipy import special
 
@@ -12,13 +13,12 @@ from ..._typing import ComplexArray, FloatArray
 from .characteristic_function import (
     HALF_PI,
     INF,
-    Characteristic,
+    CharacteristicFunction,
     LogCF,
     by_chunks,
     expm1,
     log1p,
     piecewise,
-    polyval,
 )
 from .tabulated import tabulated
 
@@ -188,9 +188,9 @@ class Contour:
         mid = piecewise(1 / self.mean, lambda t: by_chunks(small, len(x), t), large)
         return piecewise(1 / reach, tiny, mid)(t)
 
-    def characteristic(self) -> Characteristic:
+    def characteristic(self) -> CharacteristicFunction:
         """Tabulated along rays."""
-        return Characteristic(tabulated(self.direct, self.mean), (-INF, self.upper), self.sector)
+        return CharacteristicFunction(tabulated(self.direct, self.mean), (-INF, self.upper), self.sector)
 
 
 def _heard(t: ComplexArray, x: ComplexArray, log_w: ComplexArray) -> NDArray[np.bool_]:
@@ -209,7 +209,7 @@ def _log_sum(x: ComplexArray, log_w: ComplexArray, t: ComplexArray) -> ComplexAr
     return np.asarray(largest + np.log(np.exp(terms - largest[:, None]).sum(axis=1)))
 
 
-def symmetric(half: Contour) -> Characteristic:
+def symmetric(half: Contour) -> CharacteristicFunction:
     """Law of a random sign times the variable of ``half``, which must have a light tail."""
     raw = half.moments(16, 0.0)[::2]
     unit = float(np.sqrt(raw[0]))
@@ -233,10 +233,10 @@ def symmetric(half: Contour) -> Characteristic:
         value = table(np.where(t.imag > 0, t.conj(), t))
         return np.where(t.imag > 0, value.conj(), value)
 
-    return Characteristic(logcf, (-half.upper or 0.0, half.upper), half.sector)
+    return CharacteristicFunction(logcf, (-half.upper or 0.0, half.upper), half.sector)
 
 
-def student(df: float) -> Characteristic:
+def student(df: float) -> CharacteristicFunction:
     """Characteristic function of Student's law: x^m K_m(x) 2^(1-m) / Gamma(m), m = df/2, x = sqrt(df) t.
 
     Where x is small the Bessel function loses log phi, and the mixture of normal laws is integrated instead:
@@ -274,6 +274,6 @@ def student(df: float) -> Characteristic:
     direct = piecewise(
         near, lambda x: by_chunks(mixture, len(v), x), debye if many else piecewise(1e6, bessel, debye)
     )
-    return Characteristic(
+    return CharacteristicFunction(
         tabulated(lambda t: direct(np.sqrt(df) * t), power=2), (0.0, 0.0), 0.0 if many else HALF_PI
     )

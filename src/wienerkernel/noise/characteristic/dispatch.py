@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ..._typing import FloatArray
-from .characteristic_function import Characteristic, affine
+from .characteristic_function import CharacteristicFunction, affine
 from .closed_forms import CLOSED_FORMS, CONTOURS
 from .panels import Tails, numerical, tails
 from .quadrature import summed
@@ -20,11 +20,17 @@ from .singular_points import singular_points
 if TYPE_CHECKING:
     from ..scipy_law import ScipyNoise
 
-__all__ = ["Characteristic", "characteristic", "is_formula", "standard_singular_points", "standard_tails"]
+__all__ = [
+    "CharacteristicFunction",
+    "characteristic",
+    "is_formula",
+    "standard_singular_points",
+    "standard_tails",
+]
 
 
 @lru_cache(maxsize=256)  # here and not in the law, which is to stay picklable
-def characteristic(law: ScipyNoise) -> Characteristic:
+def characteristic(law: ScipyNoise) -> CharacteristicFunction:
     """Characteristic function of a standard law: closed form, rotated contour, or quadrature of its density.
 
     Parameters
@@ -34,7 +40,7 @@ def characteristic(law: ScipyNoise) -> Characteristic:
 
     Returns
     -------
-    Characteristic
+    CharacteristicFunction
         The same object for equal laws.
     """
     closed = CLOSED_FORMS[law.name](*law.shapes) if law.name in CLOSED_FORMS else None

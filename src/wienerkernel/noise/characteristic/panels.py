@@ -9,10 +9,11 @@ from threading import RLock
 from typing import Any
 
 import numpy as np
+from numpy.polynomial.polynomial import polyval
 from numpy.typing import NDArray
 
 from ..._typing import ComplexArray, FloatArray
-from .characteristic_function import INF, Characteristic, expm1, log1p, polyval
+from .characteristic_function import INF, CharacteristicFunction, expm1, log1p
 from .quadrature import atoms
 from .tabulated import tabulated
 
@@ -34,7 +35,7 @@ EPS = float(np.finfo(float).eps)
 _silence = RLock()
 
 
-def numerical(frozen: Any) -> Characteristic:
+def numerical(frozen: Any) -> CharacteristicFunction:
     """Characteristic function of a continuous law of which only the density is known, for real t.
 
     The density is represented by Legendre series on panels, whose Fourier transforms are spherical Bessel
@@ -49,7 +50,7 @@ def numerical(frozen: Any) -> Characteristic:
     return panelled((left + right) / 2, (right - left) / 2, series, frozen)
 
 
-def panelled(middle: FloatArray, half: FloatArray, series: FloatArray, law: Any) -> Characteristic:
+def panelled(middle: FloatArray, half: FloatArray, series: FloatArray, law: Any) -> CharacteristicFunction:
     """Characteristic function of a law whose density is a Legendre series on each of many panels.
 
     Parameters
@@ -119,7 +120,7 @@ def panelled(middle: FloatArray, half: FloatArray, series: FloatArray, law: Any)
     lower, upper = law.support()
     table = tabulated(centered, spread, power=2)
     strip = (-INF if np.isfinite(lower) else 0.0, INF if np.isfinite(upper) else 0.0)
-    return Characteristic(lambda t: 1j * mean * t + table(t), strip, 0.0)
+    return CharacteristicFunction(lambda t: 1j * mean * t + table(t), strip, 0.0)
 
 
 def tails(frozen: Any) -> Tails:
@@ -164,7 +165,7 @@ def bisected(edges: FloatArray, fit: Callable[[FloatArray, FloatArray, int], tup
     ``fit(left, right, depth)`` says which panels are accepted, where they are (twice) and their series.
     """
     left, right = edges[:-1], edges[1:]
-    done = []
+    done: list[list[FloatArray]] = []
     while left.size:
         fine, *parts = fit(left, right, len(done))
         done.append([part[fine] for part in parts])

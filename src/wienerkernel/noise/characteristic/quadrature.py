@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.polynomial.polynomial import polyval
 
 from ..._typing import ComplexArray, FloatArray
-from .characteristic_function import INF, Characteristic, LogCF, by_chunks, log1p, piecewise, polyval
+from .characteristic_function import INF, CharacteristicFunction, LogCF, by_chunks, log1p, piecewise
 
 __all__ = ["atoms", "summed", "tanh_sinh"]
 
@@ -34,7 +35,7 @@ def atoms(x: FloatArray, p: FloatArray, mean: float | None = None) -> LogCF:
     series[:2] = 0.0
 
     def small(t: ComplexArray) -> ComplexArray:
-        return 1j * center * t + log1p(polyval(1j * t * reach, series))
+        return 1j * center * t + log1p(np.asarray(polyval(1j * t * reach, series), dtype=complex))
 
     def direct(t: ComplexArray) -> ComplexArray:
         w = 1j * t
@@ -63,7 +64,7 @@ def tanh_sinh(step: float, a: float, b: float, depth: float) -> tuple[FloatArray
     return np.tanh(logit[kept] / 2), log_p[kept]
 
 
-def summed(frozen: Any) -> Characteristic:
+def summed(frozen: Any) -> CharacteristicFunction:
     """Characteristic function of a discrete law on the integers, summed over the atoms that carry its mass.
 
     Parameters
@@ -87,4 +88,4 @@ def summed(frozen: Any) -> Characteristic:
     first, last = ends
     x = np.arange(first, last + 1)
     strip = (-INF if np.isfinite(lower) else 0.0, INF if np.isfinite(upper) else 0.0)
-    return Characteristic(atoms(x, frozen.pmf(x)), strip, 0.0)
+    return CharacteristicFunction(atoms(x, frozen.pmf(x)), strip, 0.0)
