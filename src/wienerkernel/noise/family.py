@@ -16,6 +16,7 @@ from .._typing import FloatArray, IntArray
 from .base import Noise
 from .convert import as_noise
 from .identity import family_name, generator_key
+from .parse import scipy_family
 from .scipy_law import ScipyNoise, check_line
 from .smoothed import SmoothedResiduals
 
@@ -301,9 +302,7 @@ def known_noise(noise: Any) -> Noise:
 
 def _continuous_family(law: Any) -> Any:
     if isinstance(law, str):
-        from .parse import _family
-
-        law = _family(law)
+        law = scipy_family(law)
     if not (hasattr(law, "freeze") and hasattr(law, "pdf")):
         msg = (
             f"law must be a continuous family of scipy.stats without parameters, such as stats.gamma or 'gamma', "
