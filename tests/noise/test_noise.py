@@ -284,6 +284,15 @@ def test_what_is_not_noise_is_refused(value, error, message):
         as_noise(value)
 
 
+@pytest.mark.parametrize("text", ["binom(7, 0.3)", "hypergeom(20, 7, 12)", "nbinom(2.5, 0.4)"])
+def test_counts_given_as_text_are_drawn_as_scipy_draws_them(text):
+    name, numbers = text.rstrip(")").split("(")
+    frozen = getattr(stats, name)(*[float(x) if "." in x else int(x) for x in numbers.split(",")])
+    draws = as_noise(text).rvs(20, random_state=1)
+    np.testing.assert_array_equal(draws, frozen.rvs(20, random_state=1))
+    np.testing.assert_array_equal(as_noise(f"{name}({numbers}, loc=3)").rvs(20, random_state=1), draws + 3)
+
+
 def test_mixture_weights_are_checked():
     with pytest.raises(ValueError, match="weights must be 2"):
         Mixture(["norm()", "norm()"], [1.0])

@@ -181,19 +181,20 @@ class Family:
         bounds = f", bounds={self.bounds!r}" if self.bounds else ""
         return f"Family({self.dist.name!r}{loc}{bounds})"
 
-    def law(self, std: float, shapes: ArrayLike = ()) -> Noise:
+    def law(self, std: float, shapes: ArrayLike = (), mean: float = 0.0) -> Noise:
         """The member with this standard deviation.
 
         Parameters
         ----------
         std : float
         shapes : array-like of shape (k,)
-            Logarithms of the shapes; a shape that may be negative stands for itself.
+            Logarithms of the free shapes; a shape that may be negative stands for itself.
+        mean : float, default=0.0
+            Mean of the law; ignored if ``loc`` is given.
 
         Returns
         -------
         Noise
-            Of mean 0, unless ``loc`` is given.
 
         Raises
         ------
@@ -204,17 +205,19 @@ class Family:
         --------
         >>> Family("expon", loc=0.0).law(2.0)
         expon(scale=2.0)
+        >>> Family("expon").law(2.0, mean=3.0)
+        expon(loc=1.0, scale=2.0)
         """
         given = np.asarray(shapes, dtype=float)
         values = iter(np.where(self._log, np.exp(np.where(self._log, given, 0.0)), given).tolist())
         full = [next(values) if value is None else value for value in self._fixed]
         with np.errstate(all="ignore"):  # of shapes that are too extreme for scipy.stats
-            mean, variance = (float(moment) for moment in self.dist.stats(*full, moments="mv"))
-        if not (np.isfinite(mean) and np.isfinite(variance) and variance > 0):
+            center, variance = (float(moment) for moment in self.dist.stats(*full, moments="mv"))
+        if not (np.isfinite(center) and np.isfinite(variance) and variance > 0):
             msg = f"{self.dist.name} with shapes {full} has variance {variance}; give Family bounds that exclude it"
             raise ValueError(msg)
         scale = float(std) / np.sqrt(variance)
-        loc = -scale * mean if self.loc is None else self.loc
+        loc = mean - scale * center if self.loc is None else self.loc
         return ScipyNoise(self.dist(*full, loc=loc, scale=scale))
 
 

@@ -83,7 +83,11 @@ class ScipyNoise(Noise):
     def _placed(self, loc: float, scale: float) -> ScipyNoise:
         # with the same generator: to make one takes long, and it may be a user's own
         frozen = copy(self.frozen)
-        frozen.args = (*self.shapes, loc) if self.discrete else (*self.shapes, loc, scale)
+        if self.discrete:  # counts must be integers for numpy to draw from the law
+            shapes = [int(value) if value.is_integer() else value for value in self.shapes]
+            frozen.args = (*shapes, loc)
+        else:
+            frozen.args = (*self.shapes, loc, scale)
         frozen.kwds = {}
         return ScipyNoise(frozen)
 
@@ -257,7 +261,8 @@ class ScipyNoise(Noise):
 
     def rvs(self, size: int | tuple[int, ...] = 1, random_state: RandomState = None) -> FloatArray:
         # scipy.stats wraps what it draws from a law on a circle, wherever loc and scale have put the circle
-        draws = np.asarray(self.standard.frozen.rvs(size=size, random_state=random_state))
+        standard = self._at_origin if self.discrete else self.standard
+        draws = np.asarray(standard.frozen.rvs(size=size, random_state=random_state))
         return draws * self.scale + self.loc
 
     def singular_points(self) -> FloatArray:
