@@ -1,4 +1,4 @@
-"""Any law as nodes and weights: the atoms of a discrete one, an adaptive quadrature of a continuous one."""
+"""Any law as nodes and weights: the atoms of a discrete law, adaptive quadrature of a continuous one."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Rule = tuple[FloatArray, FloatArray]
 Functions = Callable[[FloatArray], FloatArray]
 Tests = Callable[[FloatArray, FloatArray], Functions]
 
-ORDER = 16  # nodes of a panel
-PANELS = 32  # panels to start from
-DEPTH = 60  # bisections of a panel at most
+ORDER = 16  # nodes per panel
+PANELS = 32  # initial panels
+DEPTH = 60  # maximum bisections of a panel
 MAX_PANELS = 2**14
 
 
 class Pushforward(Noise):
-    """The law of a function of a germ: it has the nodes of the germ, pushed through the function."""
+    """The law of a function of a germ: its nodes are those of the germ, mapped by the function."""
 
     @property
     @abstractmethod
@@ -41,18 +41,10 @@ def discretize(law: Noise, tests: Tests) -> Rule:
     """Nodes and weights that integrate given functions against a law to about 1e-14 of their absolute means.
 
     Panels of Gauss-Legendre nodes in a double-exponential variable, bisected until every panel agrees with its halves
-    for every test function: kinks, singular ends and long tails cost panels, not accuracy.
+    for every test function: kinks, singular ends and long tails cost panels, not accuracy. A discrete law is
+    represented by its atoms.
 
-    Parameters
-    ----------
-    law : Noise
-    tests : callable
-        ``tests(nodes, weights)`` gives the functions to integrate, (n,) -> (n, F), for the present rule.
-
-    Returns
-    -------
-    nodes, weights : ndarrays of shape (n,)
-        A discrete law is represented by its atoms.
+    ``tests(nodes, weights)`` returns the functions to integrate, (n,) -> (n, F), given the current rule.
     """
     if law.discrete:
         return law.atoms()
@@ -68,15 +60,17 @@ def discretize(law: Noise, tests: Tests) -> Rule:
         with np.errstate(all="ignore"):
             place = transform(standard)
             rule = _adapt(lambda t, place=place: _shifted(place(t), loc, scale), tests)  # type: ignore[misc]
-        # A singular end away from 0 is lost to rounding of x in the density, not in the quantile function.
+        # At a singular end other than 0 the density suffers from rounding of x, the quantile function does not.
         if rule is not None and abs(rule[1].sum() - 1) < 1e-12:
             return rule
-    msg = f"the quadrature of {law!r} did not settle: its density and its quantile function are too irregular"
+    msg = (
+        f"the quadrature of {law!r} did not converge: its density and its quantile function are too irregular"
+    )
     raise ValueError(msg)
 
 
 def standardize(law: Noise) -> tuple[Noise, float, float]:
-    """The law at loc 0 and scale 1, where rounding cannot blur a singular end at 0."""
+    """The law with loc 0 and scale 1, whose singular end at 0 is exact; and its loc and scale."""
     if isinstance(law, ScipyNoise) and not law.discrete:
         return law.standard, law.loc, law.scale
     return law, 0.0, 1.0
@@ -140,7 +134,7 @@ def _usable(x: FloatArray, w: FloatArray, middle: float) -> Rule:
 
 
 def _adapt(place: Callable[[FloatArray], Rule], tests: Tests) -> Rule | None:
-    """Bisect panels on [-1, 1] until each agrees with its halves; None if some never do."""
+    """Bisect panels on [-1, 1] until each agrees with its halves; None if they do not converge."""
     points, gauss = np.polynomial.legendre.leggauss(ORDER)
 
     def evaluate(edges: FloatArray) -> Rule:
@@ -160,7 +154,7 @@ def _adapt(place: Callable[[FloatArray], Rule], tests: Tests) -> Rule | None:
         nodes = np.concatenate([settled_x, x_halves.ravel()])
         weights = np.concatenate([settled_w, w_halves.ravel()])
         lost, lost_before = abs(weights.sum() - 1), lost
-        # Mass that more nodes do not find is lost to rounding, or lies between all nodes.
+        # Mass that more nodes do not recover is lost to rounding, or lies between the nodes.
         if not weights.any() or (depth >= 4 and lost > 1e-10 and abs(lost - lost_before) < 0.05 * lost):
             return None
         nodes, weights = nodes[weights > 0], weights[weights > 0]
@@ -168,7 +162,7 @@ def _adapt(place: Callable[[FloatArray], Rule], tests: Tests) -> Rule | None:
         size = weights @ np.abs(functions(nodes))
         whole = _panel_sums(functions, x, w)
         parts = _panel_sums(functions, x_halves, w_halves).reshape(len(edges), 2, -1).sum(axis=1)
-        # written so that NaN counts as unsettled
+        # written so that NaN counts as not converged
         open_ = ~np.all(np.abs(whole - parts) <= 1e-15 * size + 1e-14 * np.abs(parts), axis=-1)
         if not open_.any():
             return nodes, weights

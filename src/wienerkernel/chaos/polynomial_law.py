@@ -22,18 +22,18 @@ from .polynomials import OrthogonalBasis, exact_rule, max_degree
 __all__ = ["PolynomialLaw"]
 
 BESIDE = 0.5
-"""Part of the range of p on an interval that is seen from its end."""
+"""Fraction of the range of p on an interval within which offsets are measured from its end."""
 GRADES = 110
-"""Halvings of a panel towards a turning point: what is left out has a mass of 1e-33."""
+"""Halvings of a panel toward a turning point: the mass beyond the last is 1e-33."""
 
 
-@lru_cache(maxsize=64)  # here and not in the law, which is to stay picklable
+@lru_cache(maxsize=64)  # outside the law, which stays picklable
 def _characteristic(law: PolynomialLaw) -> CharacteristicFunction:
     return panelled(*law.panels(), law)
 
 
 class PolynomialLaw(Noise):
-    """The law of p(xi) for a continuous germ: sums over the intervals between turning points, where p is monotone."""
+    """The law of p(xi) for a continuous germ, summed over the intervals between turning points, where p is monotone."""
 
     def __init__(self, germ: Noise, c: FloatArray, alpha: FloatArray, beta: FloatArray) -> None:
         self.germ, self.c, self.alpha, self.root_beta = germ, c, alpha, np.sqrt(beta)
@@ -79,7 +79,7 @@ class PolynomialLaw(Noise):
         return np.unique([self._polished(root) for root in roots[real].real])
 
     def _polished(self, root: float) -> float:
-        """A root of p' to the last digit, unless it is a multiple one."""
+        """A root of p' to the last digit, unless it is a multiple root."""
         for _ in range(4):
             slope, bend = self._expand(root)[1:3] * (1.0, 2.0)
             step = slope / bend if bend else 0.0
@@ -89,7 +89,7 @@ class PolynomialLaw(Noise):
         return root
 
     def _preimage(self, y: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
-        """The point of each interval where p passes y, its nearer end where it does not; and whether it does."""
+        """The point of each interval where p = y, or the end nearer to y if there is none; and whether there is one."""
         y = y[..., None]
         above = np.where(self.up, y >= self.at_right, y <= self.at_right)
         below = np.where(self.up, y <= self.at_left, y >= self.at_left)
@@ -98,7 +98,7 @@ class PolynomialLaw(Noise):
         return np.where(passes, x, np.where(above, self.right, self.left)), passes
 
     def _bracket(self, y: FloatArray, passes: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
-        """Finite ends of the intervals, far enough out to hold the preimage of y."""
+        """Finite ends of the intervals, far enough out to enclose the preimage of y."""
         scale = self.root_beta[1]
         inner = np.where(
             np.isfinite(self.left), self.left, np.where(np.isfinite(self.right), self.right, 0.0)
@@ -134,9 +134,9 @@ class PolynomialLaw(Noise):
     def panels(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The density as Legendre series on panels: middles, half widths and coefficients.
 
-        Each interval on which p is monotone is cut in two, and each half is seen from its end e: there y - p(e) is a
-        polynomial in xi - e with exact leading terms, so that the pole of the density at a turning value keeps its
-        digits. Panels shrink geometrically towards it.
+        Each interval on which p is monotone is cut in two, and each half is expanded around its end e: y - p(e) is a
+        polynomial in xi - e with exact leading terms, so that the pole of the density at a turning value is resolved
+        with full accuracy. Panels shrink geometrically toward it.
         """
         parts = []
         for left, right in zip(self.left, self.right, strict=True):
@@ -175,7 +175,7 @@ class PolynomialLaw(Noise):
             mass = 2 * np.abs(half) * np.abs(series).max(axis=1)
             rest = np.abs(half) * np.abs(series[:, -3:]).max(axis=1)
             fine = (rest <= 4e-15 * mass) | (rest < 1e-18)
-            # Next to the end there is next to nothing; and what is left of a jump after 64 bisections is rounding.
+            # The mass next to the end is negligible, and so is the rest of a jump after 64 bisections.
             fine |= (np.abs(far) <= 1e-30 * np.abs(edges[-1])) | (depth == 64)
             return fine, value + middle, np.abs(half), series
 
@@ -205,7 +205,7 @@ class PolynomialLaw(Noise):
         return _characteristic(self).logcf(np.asarray(t, dtype=np.complex128))
 
     def _densities(self, y: FloatArray) -> FloatArray:
-        """What each interval adds to the density at y, along a new last axis."""
+        """Contribution of each interval to the density at y, along a new last axis."""
         xi, passes = self._preimage(y)
         xi = np.where(passes, xi, self.median)
         with np.errstate(divide="ignore"):
@@ -269,14 +269,14 @@ class PolynomialLaw(Noise):
         return (self.germ.isf, below), (self.germ.ppf, above)
 
     def _extreme(self, level: FloatArray, choose: Callable[..., FloatArray]) -> FloatArray:
-        """Smallest or largest p over a central interval of the germ that leaves out half of the level."""
+        """Smallest or largest p over a central interval of the germ that excludes half of the level."""
         ends = np.stack([self.germ.ppf(level / 4), self.germ.isf(level / 4)], axis=-1)
         turning = np.clip(self.left[1:], ends[..., :1], ends[..., 1:])
         return choose(self._evaluate(np.concatenate([ends, turning], axis=-1))[0], axis=-1)
 
     def pdf_near(self, point: float, offset: FloatArray) -> FloatArray:
         density = self._densities(point + offset)
-        # Branches that end at the point are seen from there, so that the pole at a turning value keeps its digits.
+        # Branches that end at the point are expanded around it, so that the pole at a turning value is accurate.
         for k, (left, right) in enumerate(zip(self.left, self.right, strict=True)):
             for end, other, value in ((left, right, self.at_left[k]), (right, left, self.at_right[k])):
                 if value == point and np.isfinite(end):
@@ -284,7 +284,7 @@ class PolynomialLaw(Noise):
                     q = self._shifted(float(end))
                     reach = polyval(far, q)
                     near = (offset / reach > 0) & (offset / reach < BESIDE)
-                    # an octave of delta that holds it
+                    # an octave of delta that contains it
                     ladder = far * np.append(0.0, 2.0 ** -np.arange(1000.0, -1.0, -1.0))
                     steps = np.abs(polyval(ladder, q))
                     k_far = np.clip(np.searchsorted(steps, np.abs(offset[near])), 1, len(ladder) - 1)

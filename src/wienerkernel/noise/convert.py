@@ -1,4 +1,4 @@
-"""Whatever describes the noise, as a law."""
+"""Noise given as a scipy.stats law, a text or recorded residuals, turned into a law."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ __all__ = ["as_noise"]
 
 
 def as_noise(obj: Any) -> Noise:
-    """Turn whatever describes the noise into a :class:`Noise`.
+    """Convert a description of the noise to a :class:`Noise`.
 
     Parameters
     ----------
     obj : frozen scipy.stats law, str, array-like of shape (n,), Noise or None
-        A law, its name with parameters such as ``"gamma(0.25, scale=2)"``, recorded residuals,
-        a :class:`Mixture` or an :class:`~wienerkernel.Expansion`; None is the standard normal law.
+        A law, its name and parameters such as ``"gamma(0.25, scale=2)"``, recorded residuals,
+        a :class:`Mixture` or an :class:`~wienerkernel.Expansion`. None is the standard normal law.
 
     Returns
     -------
@@ -53,9 +53,7 @@ def _convert(obj: Any) -> Noise:
     if hasattr(obj, "dist") and hasattr(obj, "kwds"):
         return from_scipy(obj)
     if hasattr(obj, "freeze"):
-        msg = (
-            f"noise={obj.name} has no parameters yet: freeze it first, for example stats.gamma(0.25, scale=2)"
-        )
+        msg = f"noise={obj.name} has no parameters: freeze it first, for example stats.gamma(0.25, scale=2)"
         raise TypeError(msg)
     if np.ndim(obj) == 1:
         return Residuals(obj)

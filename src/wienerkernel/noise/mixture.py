@@ -23,9 +23,9 @@ class Mixture(Noise):
     Parameters
     ----------
     components : sequence
-        Anything that is accepted as noise.
+        Anything that :func:`as_noise` accepts.
     weights : array-like
-        One non-negative number a component; normalized to sum 1.
+        One non-negative number per component; normalized to sum 1.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class Mixture(Noise):
         return any(component.atomic for _, component in self._pairs())
 
     def flattened(self) -> list[tuple[float, Noise]]:
-        """Probabilities and components, with those of mixtures within the mixture in their place."""
+        """Probabilities and components, where components that are mixtures are replaced by their own."""
         pairs: list[tuple[float, Noise]] = []
         for p, component in self._pairs():
             inner = component.flattened() if isinstance(component, Mixture) else [(1.0, component)]
@@ -93,7 +93,7 @@ class Mixture(Noise):
         return float(ends[:, 0].max()), float(ends[:, 1].min())
 
     def sector(self) -> float:
-        """The smallest of the components'; the logarithm may have branch points there, its exponential has none."""
+        """The smallest sector of a component; log phi may have branch points in it, phi has none."""
         return min(component.sector() for component in self.components)
 
     def pdf(self, x: ArrayLike) -> FloatArray:

@@ -11,6 +11,7 @@ from scipy.special import log1p
 
 from .._typing import ComplexArray, FloatArray, RandomState
 from .base import Noise, as_generator, cumulants_from_moments
+from .characteristic.characteristic_function import by_chunks
 from .identity import digest
 
 __all__ = ["Residuals", "log_mixture", "probabilities"]
@@ -44,7 +45,7 @@ class Residuals(Noise):
         self.values, inverse = np.unique(x, return_inverse=True)
         self.weights = np.bincount(inverse, weights=p).astype(np.float64)
         if np.count_nonzero(self.weights) < 2:
-            msg = "residuals must hold at least two different values, or the noise has no variance"
+            msg = "residuals must contain at least two different values, or the noise has no variance"
             raise ValueError(msg)
         self._mean = float(self.values @ self.weights)
         self._cumulative = np.minimum(np.cumsum(self.weights), 1.0)
@@ -69,12 +70,8 @@ class Residuals(Noise):
     def logcf(self, t: ArrayLike) -> ComplexArray:
         t = np.asarray(t, dtype=complex)
         centered = self.values - self._mean
-        flat = np.empty(t.size, dtype=complex)
-        step = max(1, 2**20 // len(centered))
-        for start in range(0, t.size, step):
-            part = slice(start, start + step)
-            flat[part] = log_mixture(self.weights, 1j * t.ravel()[part, None] * centered)
-        return flat.reshape(t.shape) + 1j * self._mean * t
+        flat = by_chunks(lambda t: log_mixture(self.weights, 1j * t[:, None] * centered), len(centered), t)
+        return flat + 1j * self._mean * t
 
     def sector(self) -> float:
         return np.pi / 2

@@ -23,9 +23,9 @@ __all__ = ["ScipyNoise", "check_line", "from_scipy"]
 MAX_ORDER = 8
 MAX_ATOMS = 2**20
 MIRRORED = {"arcsine", "beta"}
-"""Laws on [0, 1] which keep their name, with the shapes in reverse order, when they are mirrored."""
+"""Laws on [0, 1] whose mirror image is the same family with the shapes in reverse order."""
 INTEGRATED = {"genhyperbolic", "geninvgauss", "norminvgauss"}
-"""Laws whose distribution function scipy.stats integrates over an interval so long that it may miss all mass."""
+"""Laws whose distribution function scipy.stats integrates over so long an interval that it may miss all mass."""
 
 
 class ScipyNoise(Noise):
@@ -39,7 +39,7 @@ class ScipyNoise(Noise):
     Attributes
     ----------
     name : str
-        Name of the family in ``scipy.stats``; empty for any other law, whatever it calls itself.
+        Name of the family in ``scipy.stats``; empty for any other law, whatever its own name.
     shapes : tuple of float
     loc, scale : float
     """
@@ -75,13 +75,15 @@ class ScipyNoise(Noise):
         parts += [f"loc={self.loc!r}"] * (self.loc != 0)
         parts += [f"scale={self.scale!r}"] * (self.scale != 1)
         text = f"{self.frozen.dist.name}({', '.join(parts)})"
-        return text if self.name else f"<{text}>"  # which would be another law in ``scipy.stats``, or none
+        return (
+            text if self.name else f"<{text}>"
+        )  # a name that means something else, or nothing, in ``scipy.stats``
 
     def _made_of(self) -> tuple[Hashable, ...]:
         return law_key(self.frozen), digest(self.shapes, self.loc, self.scale)
 
     def _placed(self, loc: float, scale: float) -> ScipyNoise:
-        # with the same generator: to make one takes long, and it may be a user's own
+        # with the same generator, which is slow to construct and may be a user's own
         frozen = copy(self.frozen)
         if self.discrete:  # counts must be integers for numpy to draw from the law
             shapes = [int(value) if value.is_integer() else value for value in self.shapes]
@@ -101,9 +103,9 @@ class ScipyNoise(Noise):
         return self if self.loc == 0.0 and self.scale == 1.0 else self._at_origin
 
     def moved(self, loc: float) -> ScipyNoise:
-        """The same law at another place ``loc``."""
+        """The same law with another ``loc``."""
         noise = self._placed(loc, self.scale)
-        if self.costly:  # its moments are integrals, which need not be done again
+        if self.costly:  # its moments are integrals, which need not be repeated
             noise.__dict__["_mean_and_variance"] = self.mean() - self.loc + loc, self.var()
         return noise
 
@@ -116,19 +118,19 @@ class ScipyNoise(Noise):
         standard = standard_cumulants(self.name, self.shapes, MAX_ORDER)
         if standard is None:
             return None
-        with np.errstate(over="ignore", invalid="ignore"):  # of scales that no high power fits
+        with np.errstate(over="ignore", invalid="ignore"):  # large scales overflow
             kappa = np.asarray(standard, dtype=float) * self.scale ** np.arange(1, MAX_ORDER + 1)
         kappa[0] += self.loc
         return np.asarray(kappa)
 
     @cached_property
     def _central_moments(self) -> dict[int, float]:
-        """By order, as far as they have been asked for: each is an integral."""
+        """By order, filled on demand: each is an integral."""
         return {}
 
     @property
     def knots(self) -> FloatArray:
-        """Points where the density of a histogram jumps; none for any other law."""
+        """Bin edges of a histogram, where its density jumps; empty for any other law."""
         from scipy import stats
 
         dist = self.frozen.dist
@@ -137,14 +139,14 @@ class ScipyNoise(Noise):
 
     @cached_property
     def _tail(self) -> float:
-        """Moments of order below it exist: the density falls like a power of x, or faster than float64 can follow."""
+        """Moments of order below it exist, judged by how fast the density decays at very large x."""
         tail = np.inf
         for sign, end in zip((-1.0, 1.0), self.standard.support(), strict=True):
             if np.isinf(end):
                 with np.errstate(all="ignore"), contextlib.suppress(ArithmeticError):  # of scipy.stats
                     near, far = np.log(self.standard.pdf(sign * np.array([1e10, 1e15])))
                     power = (near - far) / np.log(1e5)
-                    if np.isfinite(power) and power > 1:  # as any density's
+                    if np.isfinite(power) and power > 1:  # as for any density
                         tail = min(tail, power - 1 - 1e-6)
         return float(tail)
 
@@ -213,7 +215,7 @@ class ScipyNoise(Noise):
                 break
             reach *= 2
             if reach > MAX_ATOMS:
-                msg = f"{self!r} has too many values of relevant probability: its tails are too heavy"
+                msg = f"{self!r} has too many values of non-negligible probability: its tails are too heavy"
                 raise ValueError(msg)
         values = np.arange(low, high + 1)
         probabilities = np.asarray(self.frozen.pmf(values))
@@ -225,12 +227,12 @@ class ScipyNoise(Noise):
             raise TypeError(msg)
         try:
             return np.asarray(self.frozen.pdf(x))
-        except OverflowError:  # of scipy.stats, next to a pole: the beta law's at subnormal x
+        except OverflowError:  # scipy.stats close to a pole, such as that of the beta law at subnormal x
             with np.errstate(over="ignore"):
                 return np.asarray(np.exp(self.frozen.logpdf(x)))
 
     def pdf_near(self, point: float, offset: FloatArray) -> FloatArray:
-        # with loc 0 a pole is often at 0, where no x is rounded too coarsely
+        # with loc 0 a pole is often at 0, where floating-point numbers are dense
         place, offset = (point - self.loc) / self.scale, np.asarray(offset) / self.scale
         if self.name in MIRRORED and abs(place - 1) < 1e-15 * (1 + abs(self.loc) / self.scale):
             return self._mirrored.pdf(-offset) / self.scale
@@ -260,7 +262,7 @@ class ScipyNoise(Noise):
         return super().isf(q) if self.name in INTEGRATED else np.asarray(self.frozen.isf(q))
 
     def rvs(self, size: int | tuple[int, ...] = 1, random_state: RandomState = None) -> FloatArray:
-        # scipy.stats wraps what it draws from a law on a circle, wherever loc and scale have put the circle
+        # scipy.stats wraps draws from a circular law without regard to loc and scale
         standard = self._at_origin if self.discrete else self.standard
         draws = np.asarray(standard.frozen.rvs(size=size, random_state=random_state))
         return draws * self.scale + self.loc
@@ -277,27 +279,17 @@ class ScipyNoise(Noise):
 
 
 def check_line(name: str) -> None:
-    """Refuse a family of ``scipy.stats`` that is not one on the line."""
+    """Refuse a family of ``scipy.stats`` that is not a law on the real line."""
     if name == "vonmises":
         msg = (
-            "noise=vonmises is a law on the circle, whose distribution function exceeds 1 beyond it; use vonmises_line, "
+            "noise=vonmises is a law on the circle, whose distribution function exceeds 1 outside it; use vonmises_line, "
             "the same law on the interval from -pi to pi"
         )
         raise ValueError(msg)
 
 
 def from_scipy(frozen: Any) -> Noise:
-    """The law of a frozen ``scipy.stats`` distribution.
-
-    Parameters
-    ----------
-    frozen : frozen scipy.stats distribution
-
-    Returns
-    -------
-    Noise
-        Residuals for a table of values and probabilities, which may be any numbers.
-    """
+    """The law of a frozen ``scipy.stats`` distribution; Residuals if it is a table of values and probabilities."""
     noise, dist = ScipyNoise(frozen), frozen.dist
     if noise.discrete and of_scipy(dist) and hasattr(dist, "xk"):
         return Residuals(dist.xk + noise.loc, dist.pk)

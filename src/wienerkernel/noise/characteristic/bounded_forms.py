@@ -80,7 +80,7 @@ def trapezoid(c: float, d: float) -> CharacteristicFunction:
 def beta(a: float, b: float, lower: float = 0.0, upper: float = 1.0) -> CharacteristicFunction | None:
     """Kummer's function 1F1(a; a + b; it): tanh-sinh nodes, and Gauss-Laguerre from both ends for large t.
 
-    None for a narrow peak, for which neither serves in between.
+    None for a narrow peak, for which neither is accurate at medium t.
     """
     if a + b > PEAKED and min(a, b) >= 1:
         return None
@@ -115,7 +115,7 @@ def beta(a: float, b: float, lower: float = 0.0, upper: float = 1.0) -> Characte
 
 
 def _laguerre(a: float) -> tuple[FloatArray, FloatArray]:
-    """Gauss rule of the gamma law, whose weights sum to 1 whatever its shape."""
+    """Gauss rule of the gamma law with shape a; the weights sum to 1."""
     k = np.arange(32.0)
     nodes, vectors = eigh_tridiagonal(2 * k + a, np.sqrt(k[1:] * (k[1:] + a - 1)))
     return nodes, vectors[0] ** 2

@@ -1,14 +1,15 @@
-"""Characteristic functions as objects, and the complex functions that they are made of."""
+"""The type of a characteristic function, and the functions that all of them are built from."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy import special
 
-from ..._typing import ComplexArray
+from ..._typing import ComplexArray, FloatArray
 
 __all__ = [
     "CHUNK",
@@ -26,25 +27,26 @@ __all__ = [
 INF = np.inf
 HALF_PI = np.pi / 2
 LogCF = Callable[[ComplexArray], ComplexArray]
+Array = TypeVar("Array", FloatArray, ComplexArray)
 
 # complex, with relative accuracy near 0, which numpy's log1p lacks
 log1p: LogCF = special.log1p
 expm1: LogCF = np.expm1
 
 CHUNK = 1 << 18
-"""Most elements of a (points, nodes) array that is held at one time."""
+"""Maximum number of elements of a (points, nodes) array in memory."""
 
 
 @dataclass(frozen=True)
 class CharacteristicFunction:
-    """Log characteristic function of a standard law, and where it may be asked for.
+    """Log characteristic function of a standard law, and where it is available.
 
     Parameters
     ----------
     logcf : callable
         log E exp(i t M) for complex ``t`` of any shape, up to multiples of 2 pi i.
     strip : tuple of float
-        Open interval of real s on which E exp(s M) is finite; there t = -i s may be asked for.
+        Open interval of real s on which E exp(s M) is finite; there t = -i s is allowed.
     sector : float
         Angle theta such that ``logcf`` holds for abs(arg t) < theta and abs(arg -t) < theta;
         0 means real ``t`` only.
@@ -77,15 +79,14 @@ def piecewise(near: float, small: LogCF, large: LogCF) -> LogCF:
     return logcf
 
 
-def by_chunks(function: LogCF, nodes: int, t: ComplexArray) -> ComplexArray:
+def by_chunks(function: Callable[[Any], Any], nodes: int, x: Array) -> Array:
     """Evaluate ``function`` of a flat array in pieces, so that (points, nodes) arrays stay small."""
-    t = np.asarray(t, dtype=complex)
     step = max(1, CHUNK // nodes)
-    flat = t.ravel()
-    out = np.empty(flat.shape, dtype=complex)
+    flat = x.ravel()
+    out = np.empty_like(flat)
     for start in range(0, flat.size, step):
         out[start : start + step] = function(flat[start : start + step])
-    return out.reshape(t.shape)
+    return out.reshape(x.shape)
 
 
 def affine(law: CharacteristicFunction, scale: float, loc: float = 0.0) -> CharacteristicFunction:

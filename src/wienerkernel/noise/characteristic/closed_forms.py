@@ -1,4 +1,4 @@
-"""Characteristic functions of the laws in ``scipy.stats`` in closed form, or by a contour that is known to serve."""
+"""Characteristic functions of the laws in ``scipy.stats`` in closed form, or as a contour integral."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _skewnorm(a: float) -> CharacteristicFunction:
 
 
 def _lattice(logcf: LogCF, upper: float) -> CharacteristicFunction:
-    """Law on 0, 1, 2, ...; periodic in t, so that nothing is gained by leaving the real axis."""
+    """Law on 0, 1, 2, ...; periodic in t, so that leaving the real axis gains nothing."""
     return CharacteristicFunction(logcf, (-INF, upper), 0.0)
 
 
@@ -195,7 +195,7 @@ CLOSED_FORMS: dict[str, Callable[..., CharacteristicFunction | None]] = {
     "geom": _geom,
     "nbinom": _nbinom,
 }
-"""Name in ``scipy.stats`` -> characteristic function for the shape parameters, or None where the form does not serve."""
+"""Name in ``scipy.stats`` -> characteristic function for the shape parameters, or None where it is inaccurate."""
 
 
 def _generalized_gamma(a: float, c: float) -> Contour:
@@ -244,7 +244,7 @@ CONTOURS: dict[str, Callable[..., tuple[Contour, float, float] | None]] = {
     "mielke": lambda k, s: (_generalized_beta_prime(k, s, 1 + k / s), 1.0, 0.0),
     "genextreme": _genextreme,
 }
-"""Name -> density that continues to complex x, scale and loc: the law is loc + scale M. None if that is a point."""
+"""Name -> contour of M, scale and loc, where the law is that of loc + scale M; None if M is nearly constant."""
 
 
 def _genpareto(c: float) -> CharacteristicFunction | None:

@@ -1,4 +1,4 @@
-"""Characteristic functions of laws of which only the density is known: Legendre series on panels."""
+"""Densities as Legendre series on panels, and the characteristic and distribution functions that follow."""
 
 from __future__ import annotations
 
@@ -35,32 +35,29 @@ EPS = float(np.finfo(float).eps)
 _silence = RLock()
 
 
-def numerical(frozen: Any) -> CharacteristicFunction:
-    """Characteristic function of a continuous law of which only the density is known, for real t.
+def numerical(law: Any) -> CharacteristicFunction:
+    """Characteristic function of a continuous law from its density, for real t.
 
-    The density is represented by Legendre series on panels, whose Fourier transforms are spherical Bessel
-    functions, so that the error is about 1e-14 for every t, absolute, however fast exp(itx) oscillates.
-
-    Parameters
-    ----------
-    frozen : frozen scipy.stats law, or Noise
-        Anything with ``pdf``, ``cdf``, ``sf``, ``ppf``, ``isf``, ``mean`` and ``support``.
+    The law is any object with ``pdf``, ``cdf``, ``sf``, ``ppf``, ``isf``, ``mean`` and ``support``.
     """
-    left, right, series = density_panels(frozen)
-    return panelled((left + right) / 2, (right - left) / 2, series, frozen)
+    left, right, series = density_panels(law)
+    return panelled((left + right) / 2, (right - left) / 2, series, law)
 
 
 def panelled(middle: FloatArray, half: FloatArray, series: FloatArray, law: Any) -> CharacteristicFunction:
     """Characteristic function of a law whose density is a Legendre series on each of many panels.
 
+    The Fourier transforms of Legendre polynomials are spherical Bessel functions, so that the absolute error is about
+    1e-14 for every t, however fast exp(itx) oscillates.
+
     Parameters
     ----------
     middle, half : ndarray of shape (n,)
-        Middles and half widths of the panels, which may overlap: what they hold is added.
+        Midpoints and half widths of the panels. Where panels overlap, their densities add up.
     series : ndarray of shape (n, POINTS)
         Coefficients of Legendre polynomials.
     law : frozen scipy.stats law, or Noise
-        Of which the mean and the support are asked.
+        For its mean and support.
     """
     # 40 nodes resolve exp(itx) times the series on a panel of |t| half < 23.
     x, w = np.polynomial.legendre.leggauss(40)
@@ -123,16 +120,9 @@ def panelled(middle: FloatArray, half: FloatArray, series: FloatArray, law: Any)
     return CharacteristicFunction(lambda t: 1j * mean * t + table(t), strip, 0.0)
 
 
-def tails(frozen: Any) -> Tails:
-    """Distribution function and survival function from the density alone, each accurate where it is small.
-
-    Parameters
-    ----------
-    frozen : frozen scipy.stats law
-    """
-    left, right, series = density_panels(frozen)
-    order = np.argsort(left)
-    left, right, series = left[order], right[order], series[order]
+def tails(law: Any) -> Tails:
+    """Distribution function and survival function from the density alone, each accurate where it is small."""
+    left, right, series = density_panels(law)
     mass = series[:, 0] * (right - left)
     below, above = np.cumsum(mass) - mass, np.cumsum(mass[::-1])[::-1] - mass
     integral = np.polynomial.legendre.legint(series.T * (right - left) / 2, lbnd=-1)
@@ -177,7 +167,7 @@ def bisected(edges: FloatArray, fit: Callable[[FloatArray, FloatArray, int], tup
 
 
 def density_panels(law: Any) -> Panels:
-    """The density as a Legendre series on each of many panels: their left and right ends, and the coefficients."""
+    """The density as Legendre series on panels in increasing order: their left and right ends, and the coefficients."""
     q = 10.0 ** -np.array([1.0, 2.0, 4.0, 8.0, 12.0, 16.0, 24.0, 32.0, 40.0])
     low, median, high = law.ppf([0.25, 0.5, 0.75])
     quartile = high - median
@@ -200,7 +190,7 @@ def density_panels(law: Any) -> Panels:
             density = law.pdf(((left + right)[:, None] + width[:, None] * NODES) / 2)
             series = np.nan_to_num(density, nan=0.0, posinf=0.0) @ TO_SERIES
         mass, tail = (width * np.abs(part).max(axis=1) for part in (series, series[:, -3:]))
-        # The error of a panel is weighed by its part in the variance.
+        # The error of a panel is weighted by its contribution to the variance.
         far = np.maximum(np.abs(left - median), np.abs(right - median)) / quartile
         fine = (tail <= 4e-15 * mass) | (tail * (1 + far**2) < 1e-17) | (left.size > MAX_PANELS)
         # Where x is rounded too coarsely for the density the panel takes its mass from the distribution
@@ -214,4 +204,6 @@ def density_panels(law: Any) -> Panels:
         series[coarse] *= (exact / np.where(present == 0, 1.0, present))[:, None]
         return fine | coarse | (width < 1e-280), left, right, series
 
-    return bisected(edges, fit)
+    left, right, series = bisected(edges, fit)
+    order = np.argsort(left)
+    return left[order], right[order], series[order]
