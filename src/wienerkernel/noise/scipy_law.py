@@ -75,9 +75,8 @@ class ScipyNoise(Noise):
         parts += [f"loc={self.loc!r}"] * (self.loc != 0)
         parts += [f"scale={self.scale!r}"] * (self.scale != 1)
         text = f"{self.frozen.dist.name}({', '.join(parts)})"
-        return (
-            text if self.name else f"<{text}>"
-        )  # a name that means something else, or nothing, in ``scipy.stats``
+        # without a name of ``scipy.stats``, the text would stand for another law or none
+        return text if self.name else f"<{text}>"
 
     def _made_of(self) -> tuple[Hashable, ...]:
         return law_key(self.frozen), digest(self.shapes, self.loc, self.scale)
