@@ -1,4 +1,4 @@
-"""Text that people write: numbers by one strict rule, and formulas, which are parsed but never evaluated."""
+"""Text written by users: numbers by one strict rule, and formulas, which are parsed but never evaluated."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["Formula", "number", "rounded"]
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 SPECIAL = re.compile(r"[+-]?(inf|infinity|nan)", re.ASCII | re.IGNORECASE)
 UNEXPECTED = re.compile(r"[^\w\s.+\-*=,()\[\]'\"]", re.ASCII)
-"""A character that no formula needs: comments, escapes, other scripts and most operators end here."""
+"""Characters that no formula needs, which excludes comments, escapes, other scripts and most operators."""
 
 
 def number(text: str, *, special: bool = False) -> float:
-    """The number that a text is, by one strict rule: ASCII digits, a point, an exponent; blanks around it.
+    """Convert a text to a number by one strict rule: ASCII digits, a point, an exponent; blanks around it are allowed.
 
     Python's own rule also accepts ``1_000`` and digits of other scripts, which in data are mistakes. Any other text
     raises ValueError; infinities and NaN do so unless ``special`` is true.
@@ -33,7 +33,7 @@ def rounded(text: str) -> str:
 
 
 class Formula:
-    """A text parsed as one Python expression. Nothing is evaluated: a reader takes from ``tree`` what it knows.
+    """A text parsed as one Python expression, which is never evaluated: callers accept the nodes of ``tree`` they know.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Formula:
 
     def __init__(self, kind: str, text: str, example: str) -> None:
         self.kind, self.text, self.example = kind, text, example
-        # one line without leading blanks, which Python would take for an indentation
+        # one line without leading blanks, which Python would read as an indentation
         self._line = re.sub(r"\s", " ", text).lstrip()
         self._start = len(text) - len(self._line)
         if unexpected := UNEXPECTED.search(self._line):
@@ -61,7 +61,7 @@ class Formula:
             raise self.error(0, "the formula is nested too deeply") from None
 
     def error(self, at: ast.expr | ast.keyword | int, what: str) -> ValueError:
-        """What is wrong with a node, or at an offset."""
+        """An error that points at a node, or at an offset in the text without leading blanks."""
         column = (at if isinstance(at, int) else at.col_offset) + self._start + 1
         return ValueError(f"{self.kind} {self.text!r}, column {column}: {what}, for example {self.example!r}")
 
@@ -70,7 +70,7 @@ class Formula:
         return self._line[node.col_offset : node.end_col_offset]
 
     def number(self, node: ast.expr, *, special: bool = False) -> float:
-        """The number that a node is, by the rule of :func:`number`."""
+        """The value of a node that is a number by the rule of :func:`number`."""
         try:
             return number(self.source(node), special=special)
         except ValueError:

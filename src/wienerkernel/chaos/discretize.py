@@ -56,10 +56,9 @@ def discretize(law: Noise, tests: Tests) -> Rule:
         nodes, weights = discretize(law.germ, lambda x, w: _composed(tests(law(x), w), law))
         return law(nodes), weights
     standard, loc, scale = standardize(law)
-    for transform in (_density_transform, _quantile_transform):
+    for variable in (_density_variable, _quantile_variable):
         with np.errstate(all="ignore"):
-            place = transform(standard)
-            rule = _adapt(lambda t, place=place: _shifted(place(t), loc, scale), tests)  # type: ignore[misc]
+            rule = _adapt(variable(standard), loc, scale, tests)
         # At a singular end other than 0 the density suffers from rounding of x, the quantile function does not.
         if rule is not None and abs(rule[1].sum() - 1) < 1e-12:
             return rule
@@ -80,16 +79,12 @@ def _composed(functions: Functions, inner: Callable[[FloatArray], FloatArray]) -
     return lambda x: functions(inner(x))
 
 
-def _shifted(rule: Rule, loc: float, scale: float) -> Rule:
-    return loc + scale * rule[0], rule[1]
-
-
-def _density_transform(law: Noise) -> Callable[[FloatArray], Rule]:
+def _density_variable(law: Noise) -> Callable[[FloatArray], Rule]:
     """Double-exponential variable t on [-1, 1] -> x on the support, and the density of t."""
     lower, upper = law.support()
     middle = float(law.ppf(0.5))
 
-    def place(t: FloatArray) -> Rule:
+    def transform(t: FloatArray) -> Rule:
         if np.isfinite(lower) and np.isfinite(upper):
             s, ds = np.pi * np.sinh(6 * t), 6 * np.pi * np.cosh(6 * t)
             left, right = expit(s), expit(-s)
@@ -112,20 +107,20 @@ def _density_transform(law: Noise) -> Callable[[FloatArray], Rule]:
         w = np.asarray(law.pdf(x)) * dx
         return _usable(x, w, middle)
 
-    return place
+    return transform
 
 
-def _quantile_transform(law: Noise) -> Callable[[FloatArray], Rule]:
+def _quantile_variable(law: Noise) -> Callable[[FloatArray], Rule]:
     """Double-exponential variable t on [-1, 1] -> probability -> x, from the nearer tail."""
     middle = float(law.ppf(0.5))
 
-    def place(t: FloatArray) -> Rule:
+    def transform(t: FloatArray) -> Rule:
         s, ds = np.pi * np.sinh(6 * t), 6 * np.pi * np.cosh(6 * t)
         tail = expit(-np.abs(s))
         x = np.where(t < 0, law.ppf(tail), law.isf(tail))
         return _usable(x, tail * (1 - tail) * ds, middle)
 
-    return place
+    return transform
 
 
 def _usable(x: FloatArray, w: FloatArray, middle: float) -> Rule:
@@ -133,14 +128,14 @@ def _usable(x: FloatArray, w: FloatArray, middle: float) -> Rule:
     return np.where(kept, x, middle), np.where(kept, w, 0.0)
 
 
-def _adapt(place: Callable[[FloatArray], Rule], tests: Tests) -> Rule | None:
+def _adapt(transform: Callable[[FloatArray], Rule], loc: float, scale: float, tests: Tests) -> Rule | None:
     """Bisect panels on [-1, 1] until each agrees with its halves; None if they do not converge."""
     points, gauss = np.polynomial.legendre.leggauss(ORDER)
 
     def evaluate(edges: FloatArray) -> Rule:
         half = np.diff(edges, axis=-1) / 2
-        x, w = place(edges.mean(axis=-1, keepdims=True) + half * points)
-        return x, w * half * gauss
+        x, w = transform(edges.mean(axis=-1, keepdims=True) + half * points)
+        return loc + scale * x, w * half * gauss
 
     grid = np.linspace(-1, 1, PANELS + 1)
     edges = np.stack([grid[:-1], grid[1:]], axis=-1)

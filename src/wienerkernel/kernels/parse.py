@@ -41,19 +41,19 @@ KERNELS: dict[str, Callable[..., Kernel]] = {
     "rbf": RBF,
 }
 KERNEL_NAMES = tuple(KERNELS)
-"""Names that a text may use; capitals and underscores do not matter."""
+"""Names that a formula may use; capitals and underscores do not matter."""
 
 PLAIN = {name.replace("_", ""): maker for name, maker in KERNELS.items()}
 
 
 def parse_kernel(text: str) -> Kernel:
-    """Kernel from its formula: names, numbers, ``+``, ``*``, ``**`` and brackets.
+    """Kernel from its formula: names, numbers, ``+``, ``*``, ``**`` and parentheses.
 
     Parameters
     ----------
     text : str
         A name stands for the kernel with its default hyperparameters; others are given as in Python, ``rbf(0.5)`` or
-        ``rbf(length_scale=[0.5, 2])``. A number stands for `Constant`. What a kernel prints is such a text.
+        ``rbf(length_scale=[0.5, 2])``. A number stands for `Constant`. The ``repr`` of a kernel is such a text.
 
     Returns
     -------
@@ -102,7 +102,7 @@ def _value(formula: Formula, node: ast.expr) -> Any:
         case ast.Constant(str(text)):
             return text
     source = formula.source(node)
-    # integers that are no count of anything are read as floats
+    # small integers may be degrees; larger ones are lengths and read as floats
     return int(source) if source.isdigit() and len(source) < 10 else formula.number(node, special=True)
 
 

@@ -13,7 +13,13 @@ from numpy.typing import ArrayLike
 
 from .._typing import ComplexArray, FloatArray, RandomState
 from .base import Noise, cumulants_from_moments
-from .characteristic import dispatch as characteristic
+from .characteristic import (
+    CharacteristicFunction,
+    characteristic,
+    is_formula,
+    standard_singular_points,
+    standard_tails,
+)
 from .cumulants import standard_cumulants
 from .identity import digest, law_key, of_scipy
 from .residuals import Residuals
@@ -68,7 +74,7 @@ class ScipyNoise(Noise):
         self.scale = values.pop("scale")
         self.shapes = tuple(values[key] for key in names if key in values)
         self.gaussian = self.name == "norm"
-        self.costly = not characteristic.is_formula(self.name)
+        self.costly = not is_formula(self.name)
 
     def __repr__(self) -> str:
         parts = [repr(value) for value in self.shapes]
@@ -109,8 +115,8 @@ class ScipyNoise(Noise):
         return noise
 
     @property
-    def _characteristic(self) -> characteristic.CharacteristicFunction:
-        return characteristic.characteristic(self.standard)
+    def _characteristic(self) -> CharacteristicFunction:
+        return characteristic(self.standard)
 
     @cached_property
     def _known_cumulants(self) -> FloatArray | None:
@@ -232,12 +238,12 @@ class ScipyNoise(Noise):
 
     def pdf_near(self, point: float, offset: FloatArray) -> FloatArray:
         # with loc 0 a pole is often at 0, where floating-point numbers are dense
-        place, offset = (point - self.loc) / self.scale, np.asarray(offset) / self.scale
-        if self.name in MIRRORED and abs(place - 1) < 1e-15 * (1 + abs(self.loc) / self.scale):
+        position, offset = (point - self.loc) / self.scale, np.asarray(offset) / self.scale
+        if self.name in MIRRORED and abs(position - 1) < 1e-15 * (1 + abs(self.loc) / self.scale):
             return self._mirrored.pdf(-offset) / self.scale
         if self is self.standard:
-            return super().pdf_near(place, offset)
-        return self.standard.pdf_near(place, offset) / self.scale
+            return super().pdf_near(position, offset)
+        return self.standard.pdf_near(position, offset) / self.scale
 
     @cached_property
     def _mirrored(self) -> ScipyNoise:
@@ -245,8 +251,8 @@ class ScipyNoise(Noise):
         return ScipyNoise(self.frozen.dist(*self.shapes[::-1]))
 
     def _tails(self, x: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        place = (np.asarray(x, dtype=float) - self.loc) / self.scale
-        return characteristic.standard_tails(self.standard)(place)
+        z = (np.asarray(x, dtype=float) - self.loc) / self.scale
+        return standard_tails(self.standard)(z)
 
     def cdf(self, x: ArrayLike) -> FloatArray:
         return self._tails(x)[0] if self.name in INTEGRATED else np.asarray(self.frozen.cdf(x))
@@ -269,8 +275,7 @@ class ScipyNoise(Noise):
     def singular_points(self) -> FloatArray:
         if self.discrete:
             return super().singular_points()
-        standard = characteristic.standard_singular_points(self.standard)
-        return self.loc + self.scale * standard
+        return self.loc + self.scale * standard_singular_points(self.standard)
 
     def support(self) -> tuple[float, float]:
         lower, upper = self.frozen.support()
