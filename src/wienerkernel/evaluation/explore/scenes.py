@@ -13,37 +13,27 @@ import numpy as np
 from ..._typing import FloatArray
 from ...experiments.system import kernel as paper_kernel
 from ...experiments.system import truth
-from ...noise import as_noise
+from ...noise.family import Family
 from ...posterior import Posterior
 from ...regressor import WienerKernelRegressor
 from ..report.numbers import default_names
 from ..report.slices import base_point, observations, sweep
 
-__all__ = ["LAWS", "ModelScene", "PaperScene", "Scene", "law_of"]
+__all__ = ["LAWS", "ModelScene", "PaperScene", "Scene"]
 
 N_GRID = 81
 MAX_REPEATS = 50
 LENGTH_SCALE = 3.59
 OWN = "the model's own"
-LAWS: dict[str, tuple[str, tuple[float, ...]]] = {
-    "gamma": ("gamma", (0.25,)),
-    "normal": ("norm", ()),
-    "uniform": ("uniform", ()),
-    "lognormal": ("lognorm", (1.0,)),
-    "Student": ("t", (5.0,)),
-    "Laplace": ("laplace", ()),
+LAWS = {
+    "gamma": Family("gamma", bounds={"a": (0.25, 0.25)}),
+    "normal": Family("norm"),
+    "uniform": Family("uniform"),
+    "lognormal": Family("lognorm", bounds={"s": (1.0, 1.0)}),
+    "Student": Family("t", bounds={"df": (5.0, 5.0)}),
+    "Laplace": Family("laplace"),
 }
-"""Noise families: their names in ``scipy.stats`` and their shape parameters."""
-
-
-def law_of(family: str, mean: float, std: float) -> Any:
-    """The frozen law of a family in ``LAWS`` with this mean and standard deviation."""
-    from scipy import stats
-
-    name, shapes = LAWS[family]
-    distribution = getattr(stats, name)
-    scale = std / float(distribution.std(*shapes))
-    return distribution(*shapes, loc=mean - scale * float(distribution.mean(*shapes)), scale=scale)
+"""Families of noise with fixed shapes."""
 
 
 class Scene(ABC):
@@ -104,7 +94,7 @@ class PaperScene(Scene):
         x = np.linspace(-5.0, 5.0, n) if n > 1 else np.zeros(1)
         # the same probabilities for every law, and more repeats keep the earlier ones
         uniform = np.random.default_rng([int(self.draw.value), n]).uniform(size=(n, MAX_REPEATS))
-        noise = law_of(self.law.value, 0.5, 1.0)
+        noise = LAWS[self.law.value].law(std=1.0, mean=0.5)
         y = truth(x)[:, None] + noise.ppf(uniform[:, : int(self.repeats.value)])
         kernel = _stretched(paper_kernel(), self.scale.value / LENGTH_SCALE)
         model = WienerKernelRegressor(kernel, noise=noise, tuning=None)
@@ -165,7 +155,7 @@ class ModelScene(Scene):
         if self.law.value == OWN and self.factor.value == 1.0:
             return self.posterior
         noise = old.noise_
-        law = noise if self.law.value == OWN else as_noise(law_of(self.law.value, noise.mean(), noise.std()))
+        law = noise if self.law.value == OWN else LAWS[self.law.value].law(noise.std(), mean=noise.mean())
         kernel = _stretched(old.kernel_, self.factor.value)
         new = WienerKernelRegressor(kernel, noise=law, ridge=old.ridge, trend=old.trend, tuning=None)
         units = self.posterior.output_scale
