@@ -25,7 +25,7 @@ from wienerkernel.kernels import (
     as_kernel,
     gram,
 )
-from wienerkernel.kernels.base import DEEPEST
+from wienerkernel.kernels.base import MAX_DEPTH
 from wienerkernel.kernels.parse import parse_kernel
 from wienerkernel.kernels.tiles import TILE
 
@@ -304,7 +304,7 @@ def test_names_of_compositions_say_where_the_hyperparameter_is():
 @pytest.mark.parametrize("join", [Sum, Product, lambda k, _: Power(k, 1)], ids=["sum", "product", "power"])
 def test_kernels_nested_too_deeply_are_refused_when_they_are_composed(join):
     kernel = RBF()
-    for _ in range(DEEPEST - 1):
+    for _ in range(MAX_DEPTH - 1):
         kernel = join(kernel, RBF())
     X = np.linspace(0, 1, 3)[:, None]
     for use in (
@@ -320,7 +320,7 @@ def test_kernels_nested_too_deeply_are_refused_when_they_are_composed(join):
         lambda: kernel_from(kernel_node(kernel)),
     ):
         use()
-    with pytest.raises(ValueError, match=f"more than {DEEPEST} deep"):
+    with pytest.raises(ValueError, match=f"more than {MAX_DEPTH} deep"):
         join(kernel, RBF())
     assert join(RBF(), RBF())._depth == 2
 

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from wienerkernel.kernels import RBF, Exponential, Matern, Periodic, RationalQuadratic
-from wienerkernel.kernels.cross_kernel import CrossKernel
-from wienerkernel.kernels.tiles import TILE
+from wienerkernel.kernels.tiles import TILE, CrossKernel
 
 MATERN = {
     0.5: lambda s: mpmath.exp(-s),

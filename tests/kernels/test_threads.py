@@ -15,8 +15,8 @@ from wienerkernel.kernels import (
     Periodic,
     RationalQuadratic,
     as_kernel,
-    blas,
     gram,
+    operations,
     tiles,
 )
 
@@ -33,11 +33,11 @@ KERNELS = [
 def shared_out(monkeypatch):
     """Small tiles; call it to share them out to three threads from then on."""
     monkeypatch.setattr(tiles, "TILE", 8)
-    monkeypatch.setattr(blas, "_threads", lambda: 1)
+    monkeypatch.setattr(operations, "_threads", lambda: 1)
 
     def start():
-        monkeypatch.setattr(blas, "_threads", lambda: 3)
-        monkeypatch.setattr(blas, "MANY_TILES", 2)
+        monkeypatch.setattr(operations, "_threads", lambda: 3)
+        monkeypatch.setattr(operations, "MANY_TILES", 2)
 
     return start
 
