@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from numbers import Real
 from typing import Any, ClassVar, TypeAlias
@@ -339,23 +339,25 @@ class _Composition(Kernel):
         return self._f(*(k if isinstance(k, float) else k._values(p, q) for k, p, q in operands))
 
     def _linearize(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
-        K: list[Array] = []
-        pulls = []
-        for k, p, q in zip(self._kernels, P, Q, strict=True):
-            if k._n_theta:
-                value, pull = k._linearize(p, q)
-                pulls.append((len(K), pull))
-            else:
-                value = k.value if isinstance(k, Constant) else k._values(p, q)
-            K.append(value)
-        value, slopes = self._f_and_slopes(*K)
-        return value, lambda W: np.concatenate([_scaled(pull, slopes[i], W) for i, pull in pulls])
+        parts = [_linearized(k, p, q) for k, p, q in zip(self._kernels, P, Q, strict=True)]
+        return self._chain(parts, np.concatenate)
 
     def _linearize_inputs(self, P: Rows, Q: Rows) -> tuple[Array, InputPull]:
-        operands = zip(self._kernels, P, Q, strict=True)
-        K, pulls = zip(*(k._linearize_inputs(p, q) for k, p, q in operands), strict=True)
+        operands = zip(self._kernels_and_numbers, P, Q, strict=True)
+        parts = [(k, None) if isinstance(k, float) else k._linearize_inputs(p, q) for k, p, q in operands]
+        return self._chain(parts, sum)
+
+    def _chain(
+        self, parts: Sequence[tuple[Array, Any]], join: Callable[[list[Array]], Array]
+    ) -> tuple[Array, Any]:
+        """Return f and its pullback, given values and pullbacks (or None) of the operands: the chain rule."""
+        K, pulls = zip(*parts, strict=True)
         value, slopes = self._f_and_slopes(*K)
-        return value, lambda W: sum(_scaled(pull, s, W) for pull, s in zip(pulls, slopes, strict=True))
+        chained = [(pull, s) for pull, s in zip(pulls, slopes, strict=True) if pull is not None]
+        # A pullback is linear: a number scales its short result instead of the tile W.
+        return value, lambda W: join(
+            [s * pull(W) if isinstance(s, float) else pull(W * s) for pull, s in chained]
+        )
 
     def _diagonal(self, X: Array) -> Array:
         return self._f(*(k._diagonal(X) for k in self._kernels))
@@ -462,9 +464,11 @@ class Power(_Composition):
         return f"{bracketed(self.kernel, (Sum, Product, Power))} ** {self.exponent}"
 
 
-def _scaled(pull: Callable[[Array], Array], slope: Array, W: Array) -> Array:
-    """Return pull(slope * W), which is linear: a number scales the short result instead of the tile."""
-    return slope * pull(W) if isinstance(slope, float) else pull(W * slope)
+def _linearized(kernel: Kernel, P: Rows, Q: Rows) -> tuple[Array, Pull | None]:
+    """Linearize an operand; one without free hyperparameters is only evaluated."""
+    if kernel._n_theta:
+        return kernel._linearize(P, Q)
+    return kernel.value if isinstance(kernel, Constant) else kernel._values(P, Q), None
 
 
 def bracketed(kernel: Kernel, looser: type | tuple[type, ...]) -> str:
