@@ -77,7 +77,7 @@ class _Stationary(Kernel):
     def _point(self, X: FloatArray) -> Point:
         check_columns("length_scale", self.length_scale, X.shape[1])
         scales = np.broadcast_to(np.asarray(self.length_scale, dtype=np.float64), X.shape[1])
-        if not np.all((scales > 1e-100) & (scales < 1e100)):  # squares might leave the range of numbers
+        if not np.all((scales > 1e-100) & (scales < 1e100)):  # squares might overflow or underflow
             return super()._point(X)
         # Explicit differences, so that nothing is lost where K is almost singular; BLAS sums their squares.
         z, c, f, precisions = np.ascontiguousarray(X.T), self._factor, self._f, scales**-2
