@@ -1,9 +1,11 @@
 """Arrays of other libraries: the same numbers as with NumPy, in arrays of the library that was given."""
 
 import importlib
+from functools import partial
 
 import numpy as np
 import pytest
+from helpers import assert_same_array
 
 from wienerkernel import (
     RBF,
@@ -29,6 +31,8 @@ KERNELS = [
     (Linear(2.0) + Constant(0.5)) ** 2,
 ]
 
+same = partial(assert_same_array, rtol=1e-9)
+
 
 @pytest.fixture(params=["torch", "array_api_strict", "jax.numpy", "cupy"])
 def xp(request):
@@ -46,12 +50,6 @@ def data():
     X = rng.normal(size=(30, 4))
     X[20:] = X[5:15]  # replicates
     return X, rng.normal(size=30), rng.normal(size=(9, 4))
-
-
-def same(theirs, ours, xp):
-    assert not isinstance(theirs, np.ndarray)
-    assert type(theirs) is type(xp.asarray([1.0]))
-    np.testing.assert_allclose(arrays.as_numpy(theirs), ours, rtol=1e-9, atol=1e-10)
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)

@@ -10,8 +10,8 @@ from inspect import signature
 from typing import Any
 
 from ..text import Formula
-from .base import Kernel
-from .dot import Constant, Linear, Polynomial
+from .base import Constant, Kernel
+from .dot import Linear, Polynomial
 from .parameters import DEFAULT_BOUNDS, Bounds, Scale
 from .periodic import Periodic
 from .stationary import RBF, Exponential, Matern, RationalQuadratic

@@ -15,8 +15,7 @@ from .._typing import Array, FloatArray
 from ..backend import arrays
 from ..backend.linalg import NotPositiveDefiniteError, eigh, matmul
 from ..kernels import Kernel, gram
-from ..kernels.cross_kernel import CrossKernel
-from ..kernels.tiles import as_rows
+from ..kernels.tiles import CrossKernel, as_rows
 from .samples import Samples
 from .smoother import Smoother
 

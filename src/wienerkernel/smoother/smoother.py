@@ -26,8 +26,7 @@ from ..backend.linalg import (
     solve_lower_transposed,
 )
 from ..kernels import Kernel, gram
-from ..kernels.cross_kernel import CrossKernel
-from ..kernels.tiles import mirrored
+from ..kernels.tiles import CrossKernel, mirrored
 from .samples import Samples
 from .trend import Trend
 
