@@ -48,8 +48,8 @@ print("scikit-learn misses below / above: {:.1f} % / {:.1f} %".format(*100 * mis
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True, layout="constrained")
 for ax, rates, title in ((axes[0], result.exact, "exact law"), (axes[1], misses, "scikit-learn")):
     ax.axhline(5, color="black", lw=0.8, ls=":")
-    ax.plot(query, 100 * rates[:, 0], color="#d62728", label="true value below the interval")
-    ax.plot(query, 100 * rates[:, 1], color="#1f4fd8", label="true value above the interval")
+    ax.plot(query, 100 * rates[:, 0], color="#c44f00", label="true value below the interval")
+    ax.plot(query, 100 * rates[:, 1], color="#7b2d8e", label="true value above the interval")
     ax.set(title=title, xlabel="$x$", ylim=(0, 10))
     ax.margins(x=0)
 axes[0].set_ylabel("miss rate in %")

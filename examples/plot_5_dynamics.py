@@ -113,14 +113,14 @@ time = 0.25 * np.arange(61)
 for ax, start in zip(axes, ((0.5, 0.4), (-1.5, 0.85)), strict=True):
     particles, mean, true = simulate(start)
     positions = particles[:, :, 0]
-    ax.plot(time, positions, color="#f7a8c4", lw=0.4, alpha=0.4)
-    for low, high, color in ((0.05, 0.95, "#d9d9d9"), (0.25, 0.75, "#8c8c8c")):
+    ax.plot(time, positions, color="#4dbf9c", lw=0.4, alpha=0.4)
+    for low, high, color in ((0.05, 0.95, "#e1e4e9"), (0.25, 0.75, "#9ccbec")):
         tube = np.quantile(positions, [low, high], axis=1)
         ax.fill_between(
             time, *tube, color=color, alpha=0.5, lw=0, label=f"{100 * (high - low):.0f} % of particles"
         )
-    ax.plot(time, mean[:, 0], color="#d62728", label="mean model")
-    ax.plot(time, true[:, 0], color="#1f4fd8", ls="--", label="true system")
+    ax.plot(time, mean[:, 0], color="#c44f00", label="mean model")
+    ax.plot(time, true[:, 0], color="#7b2d8e", ls="--", label="true system")
     ax.set(title=f"initial state {start}", xlabel="time", ylim=(-2, 2))
     ax.margins(x=0)
     right = np.mean(positions[-1] > 0)

@@ -1,4 +1,4 @@
-"""The benchmark for GPUs runs on a CPU, too, where it is small enough, and survives what does not fit."""
+"""The GPU benchmark also runs on a CPU, on small problems, and skips what does not fit in memory."""
 
 import importlib.util
 import subprocess
@@ -25,7 +25,7 @@ def gpu():
 
 
 def options(gpu, monkeypatch, *arguments):
-    """Options as the script parses them."""
+    """The options as parsed by the script."""
     found = []
     monkeypatch.setattr(gpu, "one_library", found.append)
     monkeypatch.setattr(sys, "argv", ["gpu.py", "--library", "torch", *SMALL, *arguments])
@@ -47,7 +47,7 @@ def test_every_part_of_the_benchmark_runs_on_a_cpu():
 
 
 def test_what_does_not_fit_is_skipped_with_the_numbers(gpu, monkeypatch, capsys):
-    """JAX took three quarters of the memory in the first round, and CuPy found too little in the second."""
+    """Each library needs more than the 90 GB that are free for the first size, and less for the second."""
     monkeypatch.setattr(gpu, "memory_free", lambda device: 90.0)
     started = []
     monkeypatch.setattr(
@@ -61,14 +61,14 @@ def test_what_does_not_fit_is_skipped_with_the_numbers(gpu, monkeypatch, capsys)
     assert started == ["torch", "cupy", "jax"]
 
 
-def test_running_out_of_memory_is_a_line_and_not_the_end(gpu):
+def test_running_out_of_memory_is_reported_in_one_line(gpu):
     def exhausted(*_):
         raise MemoryError("Out of memory allocating 7,200,000,000 bytes. And more")
 
     assert gpu.measure(exhausted, (None,), 1) == "Out of memory allocating 7,200,000,000 bytes"
 
 
-def test_a_library_that_crashes_is_a_line_and_not_the_end(gpu, monkeypatch):
+def test_a_library_that_crashes_is_reported_in_one_line(gpu, monkeypatch):
     given = options(gpu, monkeypatch)
     given.device = "nowhere"
     assert gpu.in_a_process("torch", 10, given).startswith("exit code 1: ")

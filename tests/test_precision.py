@@ -144,12 +144,12 @@ def test_the_path_of_ridges_keeps_single_precision(xp):
 def test_the_lean_predictor_of_a_single_precision_model_computes_in_double_precision(trend):
     X, y, Z = data(50)
     model = posterior(X.astype(np.float32), y, trend=trend)
-    lean = FastPredictor(model.smoother, 0.49)
+    fast = FastPredictor(model.smoother, 0.49)
     mean, parts = model.mean_and_uncertainty(Z)
-    for one, other in zip(lean(Z), (mean, parts.noise, parts.model), strict=True):
+    for one, other in zip(fast(Z), (mean, parts.noise, parts.model), strict=True):
         assert one.dtype == np.float64
         assert relative_error(one, other) < 1e-4
-    assert lean(Z[0])[0] == pytest.approx(float(mean[0]), rel=1e-4)
+    assert fast(Z[0])[0] == pytest.approx(float(mean[0]), rel=1e-4)
 
 
 def test_gradients_equal_those_of_double_precision(xp):

@@ -24,7 +24,9 @@ from wienerkernel import (
     Polynomial,
     RationalQuadratic,
     WienerKernelRegressor,
+    as_noise,
 )
+from wienerkernel.tuning.data import Data
 
 
 @pytest.mark.filterwarnings(
@@ -250,6 +252,13 @@ def test_repeated_samples_cost_only_their_places():
     assert model.loo().mean.shape == (20_000,)
 
 
+def test_tuning_scores_the_smoother_that_is_fitted_also_with_a_ridge_and_unequal_scales():
+    X, y, scale = np.array([[0.0], [0.0], [1.0]]), np.array([0.0, 1.0, 2.0]), np.array([1.0, 3.0, 1.0])
+    fitted = WienerKernelRegressor(RBF(1.0), ridge=0.5, tuning=None).fit(X, y, noise_scale=scale)
+    scored = Data(X, y[:, None], scale, ridge=0.5).smoother(RBF(1.0), as_noise("norm(0, 1)"), np.full(3, 0.5))
+    np.testing.assert_allclose(scored.mean(X)[:, 0], fitted.predict(X), rtol=1e-13)
+
+
 def test_it_works_in_a_pipeline_a_search_and_cross_validation(data):
     X, y, _ = data
     pipeline = make_pipeline(
@@ -351,8 +360,8 @@ class TestUglyCases:
         ({}, {"noise_scale": np.zeros(30)}, "noise_scale must be positive"),
         ({}, {"noise_scale": np.ones(4)}, "noise_scale must be finite, of shape"),
         ({}, {"noise_scale": np.full((30, 30), np.inf)}, "noise_scale must be finite, of shape"),
-        ({}, {"noise_scale": np.zeros((30, 30))}, "nothing above 0 in row 0"),
-        ({"ridge": 1.0}, {"noise_scale": np.diag(np.arange(30.0)[::-1])}, "nothing above 0 in row 29"),
+        ({}, {"noise_scale": np.zeros((30, 30))}, "no entry above 0 in row 0"),
+        ({"ridge": 1.0}, {"noise_scale": np.diag(np.arange(30.0)[::-1])}, "no entry above 0 in row 29"),
         ({}, {"noise_scale": np.ones((30, 30))}, "covariance of the noise is singular"),
         ({}, {"noise_scale": np.eye(30)[[*range(29), 4]]}, "covariance of the noise is singular"),
         ({}, {"noise_scale": np.full(30, np.nan)}, "noise_scale must be finite"),

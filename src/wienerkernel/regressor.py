@@ -1,4 +1,4 @@
-"""WienerKernelRegressor: the scikit-learn estimator, and the front door of the package."""
+"""WienerKernelRegressor: the scikit-learn estimator, and the main entry point of the package."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ from .validation import (
     centered_targets,
     check_array_api,
     check_array_api_outputs,
+    check_independent,
     check_noise_scale,
     check_size,
     check_spans,
@@ -55,27 +56,27 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
     ----------
     kernel : Kernel, scikit-learn kernel or callable, default=None
         The kernel k. A callable takes (n, d) and (m, d) arrays and returns (n, m). None is a variance times an
-        :class:`RBF`, or ``RBF(1.0)`` where nothing is tuned.
+        :class:`RBF`, or ``RBF(1.0)`` if ``tuning=None``.
     noise : frozen scipy.stats law, Family, str, array-like of shape (n,), Mixture, Expansion or None, default=None
         The law of M: a law, its name with parameters such as ``"gamma(0.25, scale=2)"``, recorded residuals, a
-        mixture or a chaos expansion. What is not known is tuned: None is normal noise of unknown variance (the
-        standard normal law where nothing is tuned), a :class:`Family` or a bare name such as ``"gamma"`` has free
-        scale and shapes, and ``"residuals"`` takes the shape from replicates or leave-one-out residuals.
+        mixture or a chaos expansion. Unknown parameters are tuned: None is normal noise of unknown variance (the
+        standard normal law if ``tuning=None``), a :class:`Family` or a bare name such as ``"gamma"`` has free scale and
+        shapes, and ``"residuals"`` takes the shape from replicates or leave-one-out residuals.
     ridge : float, default=None
         The ridge rho^2. None is the noise (co)variance, for which the mean is that of a Gaussian process.
     trend : {None, "constant", "linear"}, default=None
         Basis functions that are estimated without penalty (universal kriging).
     tuning : {"likelihood", "loo", None}, default="likelihood"
-        How the kernel's hyperparameters, and what is unknown of the noise, are found: by the Gaussian
-        quasi-likelihood with the noise's variance, by the leave-one-out log score under the exact law of the noise,
-        or not at all: values as given.
+        How the hyperparameters of the kernel and the unknown parameters of the noise are found: by the Gaussian
+        quasi-likelihood with the variance of the noise, by the leave-one-out log score under the exact law of the
+        noise, or not at all.
     n_restarts : int, default=0
-        Further searches from random starting points.
+        Number of further searches from random starting points.
     random_state : int, numpy Generator or RandomState, or None, default=None
-        Source of those points.
+        Seed of those points.
     dtype : {"float64", "float32"}, default="float64"
-        Precision of the kernel matrices. Single precision halves the memory and is for large, noisy data: it has
-        about six digits where the ridge is not small, and none where it is below 1e-6 of the kernel's variance.
+        Precision of the kernel matrices. Single precision halves the memory and suits large, noisy data: results have
+        about six digits unless the ridge is small, and none if it is below 1e-6 of the kernel's variance.
 
     Attributes
     ----------
@@ -83,16 +84,16 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
     noise_ : Noise
     ridge_ : float
     output_scale_ : ndarray of shape (n_y,)
-        Output k has the kernel ``output_scale_[k]**2 * kernel_`` and the noise ``output_scale_[k]`` times one of the law
-        ``noise_``. The scales are learned, and multiply to 1, where there are several outputs and both the kernel's
-        amplitude and the noise's standard deviation are tuned; otherwise they are 1.
+        Output k has the kernel ``output_scale_[k]**2 * kernel_`` and ``output_scale_[k]`` times noise of the law
+        ``noise_``. The scales are tuned, with product 1, if there are several outputs and both the amplitude of the
+        kernel and the standard deviation of the noise are tuned; otherwise they are 1.
     tuned_ : TuningResult or None
-        What was learned: parameters by name, value of the objective.
+        The tuned parameters by name, and the value of the objective.
     posterior_ : Posterior
-        The fitted model: everything below is a view of it.
+        The fitted model, which all methods evaluate.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where X has them.
+        If the columns of X have names.
 
     Examples
     --------
@@ -129,7 +130,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         self.dtype = dtype
 
     def fit(self, X: ArrayLike, y: ArrayLike, noise_scale: ArrayLike | None = None) -> WienerKernelRegressor:
-        """Learn what is not known of kernel and noise, and condition on the data.
+        """Tune the unknown parameters of kernel and noise, and condition on the data.
 
         Parameters
         ----------
@@ -137,9 +138,9 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         y : array-like of shape (n,) or (n, n_y)
             Several outputs have independent noise of the same law, up to the scales ``output_scale_``.
         noise_scale : array-like of shape (n,) or (n, n), default=None
-            Sample i has the noise ``noise_scale[i] * M_i``, with a positive scale. A matrix L makes the noise
-            correlated: it is L applied to the vector of independent M_i. Its rows must be linearly independent, unless
-            ``ridge`` is given.
+            Sample i has the noise ``noise_scale[i] * M_i``, with a positive scale. With a matrix L, the noise is
+            correlated: L times the vector of independent M_i. Its rows must be linearly independent unless ``ridge``
+            is given.
 
         Returns
         -------
@@ -157,7 +158,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         kernel, noise = self._learn(inputs, outputs, scale)
         regularizer, ridge = regularizer_of(self.ridge, scale, noise.var())
         samples = Samples.collapse(inputs, regularizer, scale)
-        self.__dict__.pop("posterior_", None)  # two factors at a time may be more than the memory holds
+        self.__dict__.pop("posterior_", None)  # two factors may not fit into memory
         n_outputs = 1 if outputs.ndim == 1 else outputs.shape[1]
         units = np.ones(n_outputs) if self.tuned_ is None else self.tuned_.output_scale
         smoother = Smoother(
@@ -194,9 +195,9 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, noise_scale: ArrayLike | None = None
     ) -> WienerKernelRegressor:
-        """Add samples to those that the model has, by updates of its factor instead of a new one.
+        """Add samples, by updating the Cholesky factor instead of computing a new one.
 
-        Kernel and noise stay what they are. The factor is made anew where that is cheaper, where the rounding errors of
+        Kernel and noise do not change. The matrix is refactorized where that is cheaper, where the rounding errors of
         many updates have grown, and for arrays of other libraries than NumPy.
 
         Parameters
@@ -208,7 +209,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         Returns
         -------
         WienerKernelRegressor
-            The model itself; one that is not fitted yet is fitted.
+            The model itself, which is fitted if it was not yet.
 
         Examples
         --------
@@ -222,11 +223,9 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         inputs, outputs = self._data(X, y, reset=False)
         scale = check_noise_scale(noise_scale, inputs.shape[0])
         if arrays.library(inputs) != arrays.library(old.places):
-            msg = f"X must be an array of {arrays.library(old.places)}, with which the model was fitted, got {type(X)}"
+            msg = f"X must be an array of {arrays.library(old.places)}, like those that the model was fitted with, got {type(X)}"
             raise TypeError(msg)
-        if old.scale.ndim == 2 or scale.ndim == 2:
-            msg = "samples with correlated noise (a matrix noise_scale) cannot be added or forgotten: fit all at once"
-            raise ValueError(msg)
+        check_independent(old.scale, scale)
         targets = centered_targets(outputs, scale, self.noise_.mean(), self.output_scale_)
         regularizer = regularizer_of(self.ridge, scale, self.noise_.var())[0]
         grown = extended(smoother, inputs, regularizer, scale, targets)
@@ -234,7 +233,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         return self
 
     def forget(self, rows: ArrayLike) -> WienerKernelRegressor:
-        """Drop samples from those that the model has.
+        """Drop samples.
 
         Parameters
         ----------
@@ -252,21 +251,17 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         >>> model.forget([1]).predict([[1.0]]).tolist()
         [0.0]
         """
-        check_is_fitted(self)
-        smoother = self.posterior_.smoother
-        n = len(smoother.targets)
-        numbers = np.unique(np.asarray(list(rows) if isinstance(rows, range) else rows))
-        if numbers.size and (numbers.dtype.kind not in "iu" or numbers.min() < 0 or numbers.max() >= n):
+        smoother = self._fitted.smoother
+        n, indices = len(smoother.targets), np.unique(np.asarray(rows))
+        if indices.size and (indices.dtype.kind not in "iu" or indices.min() < 0 or indices.max() >= n):
             msg = f"rows must be integers from 0 to {n - 1}, got {rows!r}"
             raise ValueError(msg)
-        if len(numbers) == n:
+        if len(indices) == n:
             msg = "at least one sample must remain"
             raise ValueError(msg)
-        if smoother.samples.scale.ndim == 2:
-            msg = "samples with correlated noise (a matrix noise_scale) cannot be added or forgotten: fit all at once"
-            raise ValueError(msg)
-        if numbers.size:
-            self.posterior_ = replace(self.posterior_, smoother=without(smoother, numbers))
+        check_independent(smoother.samples.scale)
+        if indices.size:
+            self.posterior_ = replace(self.posterior_, smoother=without(smoother, indices))
         return self
 
     def _data(self, X: Any, y: Any, reset: bool) -> tuple[Array, FloatArray]:
@@ -288,9 +283,15 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         check_size("y", outputs)
         return inputs, outputs
 
-    def _query(self, X: Any) -> Array:
+    @property
+    def _fitted(self) -> Posterior:
+        """The posterior, or NotFittedError."""
         if "posterior_" not in self.__dict__:  # the check itself takes as long as a prediction
             check_is_fitted(self)
+        return self.posterior_
+
+    def _query(self, X: Any) -> Array:
+        """Queries (m, d) in their own library, checked."""
         if is_plain(self, X):
             return np.asarray(X)
         if arrays.is_array_api(X):
@@ -335,10 +336,9 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         ([0.3386], [0.6344])
         """
         if return_std + return_cov + return_uncertainty > 1:
-            msg = "at most one of return_std, return_cov and return_uncertainty can be asked for"
+            msg = "at most one of return_std, return_cov and return_uncertainty can be True"
             raise ValueError(msg)
-        query = self._query(X)
-        posterior = self.posterior_
+        posterior, query = self._fitted, self._query(X)
         if return_uncertainty:
             return posterior.mean_and_uncertainty(query)
         if return_std:
@@ -369,13 +369,12 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         >>> parts.noise.round(4).tolist(), parts.model.round(4).tolist(), parts.aleatoric.tolist()
         ([0.2293, 0.0], [0.1732, 1.0], [1.0, 1.0])
         """
-        query = self._query(X)
-        return self.posterior_.uncertainty(query)
+        return self._fitted.uncertainty(self._query(X))
 
     def predict_distribution(
         self, X: ArrayLike, of: str = "estimate", verbose: bool = False
     ) -> PredictiveDistribution:
-        """Give the prediction at the rows of X as a random variable.
+        """Prediction at the rows of X as a random variable.
 
         Parameters
         ----------
@@ -384,7 +383,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
             The estimate (its variance is the noise part), the value f(x) (noise and model part) or a new
             observation (all three).
         verbose : bool, default=False
-            Tell on standard error how far a computation is that takes more than a few seconds.
+            Show the progress of computations that take more than a few seconds on stderr.
 
         Returns
         -------
@@ -397,8 +396,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         >>> Y.mean().round(4).tolist(), Y.ppf(0.95).round(4).tolist()
         ([0.3386], [2.2865])
         """
-        query = self._query(X)
-        return self.posterior_.distribution(query, of, verbose)
+        return self._fitted.distribution(self._query(X), of, verbose)
 
     def predict_quantiles(
         self, X: ArrayLike, quantiles: ArrayLike, of: str = "observation", verbose: bool = False
@@ -502,11 +500,10 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         >>> model.predict_gradient([[0.5]]).mean.round(4).tolist()
         [[0.3167]]
         """
-        query = self._query(X)
-        return self.posterior_.gradient(query)
+        return self._fitted.gradient(self._query(X))
 
     def predictor(self) -> FastPredictor:
-        """A lean callable for control loops: mean, V and P2 at one point or a few, without checks.
+        """A fast callable for control loops: mean, V and P2 at one point or a few, without checks.
 
         Returns
         -------
@@ -520,11 +517,10 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         >>> [round(float(value), 4) for value in predict(np.array([0.5]))]
         [0.3386, 0.2293, 0.1732]
         """
-        check_is_fitted(self)
-        return FastPredictor(self.posterior_.smoother, self.noise_.var(), self.output_scale_)
+        return FastPredictor(self._fitted.smoother, self.noise_.var(), self.output_scale_)
 
     def ridge_path(self, ridges: ArrayLike) -> RidgePath:
-        """The same model for a whole grid of ridges, from one eigendecomposition.
+        """The same model for a grid of ridges, from one eigendecomposition.
 
         Parameters
         ----------
@@ -540,8 +536,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         >>> model.ridge_path([0.1, 1.0]).mean([[0.5]]).round(4).tolist()
         [[[0.5171]], [[0.3386]]]
         """
-        check_is_fitted(self)
-        return RidgePath.from_smoother(self.posterior_.smoother, ridges, self.output_scale_)
+        return RidgePath.from_smoother(self._fitted.smoother, ridges, self.output_scale_)
 
     def bound(
         self,
@@ -562,7 +557,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
             B with ||f|| <= B in the space of the kernel, for several outputs ``output_scale_[k]**2 * kernel_``.
         confidence : float, default=0.95
         method : str, default="exact"
-            Which bound, see :func:`wienerkernel.decisions.bounds.bound` for what each assumes.
+            How the noise is bounded; see :func:`wienerkernel.decisions.bounds.bound` for the assumptions.
         simultaneous : bool, default=False
             Whether it holds for all rows of X at once (union bound).
         subgaussian_constant : float, default=None
@@ -579,10 +574,9 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         >>> lower.round(4).tolist(), upper.round(4).tolist()
         ([-1.4321], [2.1093])
         """
-        query = self._query(X)
         return bound(
-            self.posterior_,
-            query,
+            self._fitted,
+            self._query(X),
             norm=norm,
             confidence=confidence,
             method=method,
@@ -598,7 +592,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         X : array-like of shape (m, d)
         std : float or array-like of shape (m,)
         of : {"function", "estimate"}, default="function"
-            Of f(x), noise and model part together, or of the estimate, the noise part alone.
+            Standard deviation of f(x) (noise and model part) or of the estimate (noise part).
 
         Returns
         -------
@@ -610,8 +604,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         >>> model.samples_needed([[0.5]], std=0.2).number.tolist()
         [23]
         """
-        query = self._query(X)
-        return samples_needed(self.posterior_, query, std=std, of=of)
+        return samples_needed(self._fitted, self._query(X), std=std, of=of)
 
     def next_sample(
         self,
@@ -621,7 +614,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         n_samples: int = 1,
         reference: ArrayLike | None = None,
     ) -> NextSample:
-        """Where the next samples lower the epistemic variance most, and whether they repeat a place.
+        """Where the next samples lower the epistemic variance most, and whether they act as repeats.
 
         Parameters
         ----------
@@ -630,7 +623,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         n_samples : int, default=1
             Chosen greedily, each with exact updates.
         reference : array-like of shape (r, d), default=None
-            Where the variance counts; by default at the candidates.
+            Where the variance is to be lowered; by default at the candidates.
 
         Returns
         -------
@@ -642,14 +635,14 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         >>> model.next_sample([[0.0], [0.5], [3.0]]).points.tolist()
         [[3.0]]
         """
-        query = self._query(candidates)
+        posterior, query = self._fitted, self._query(candidates)
         at = None if reference is None else self._query(reference)
-        return next_sample(self.posterior_, query, goal=goal, n_samples=n_samples, reference=at)
+        return next_sample(posterior, query, goal=goal, n_samples=n_samples, reference=at)
 
     def log_likelihood(self, eval_gradient: bool = False) -> Any:
         """Gaussian (quasi-)log-likelihood of the data, with the regularizer as noise covariance.
 
-        Several outputs are summed; their scales multiply to 1, so that their densities need no factors.
+        Several outputs are summed.
 
         Parameters
         ----------
@@ -667,13 +660,12 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         >>> round(model.log_likelihood(), 4)
         -2.7581
         """
-        check_is_fitted(self)
-        smoother = self.posterior_.smoother
+        smoother = self._fitted.smoother
         value = smoother.log_likelihood()
         return (value, smoother.log_likelihood_gradient()) if eval_gradient else value
 
     def loo(self) -> LeaveOneOut:
-        """Leave-one-out predictions, from the factorization at hand.
+        """Leave-one-out predictions, without refitting.
 
         Returns
         -------
@@ -685,11 +677,10 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         >>> model.loo().residual.round(4).tolist()
         [-0.3033, 1.0]
         """
-        check_is_fitted(self)
-        return self.posterior_.leave_one_out()
+        return self._fitted.leave_one_out()
 
     def score_report(self, X: ArrayLike | None = None, y: ArrayLike | None = None) -> ScoreReport:
-        """How right the model is about its own errors: on its samples, each left out in turn, or on new ones.
+        """How well calibrated the model is: on its own samples, each left out in turn, or on new ones.
 
         Parameters
         ----------
@@ -699,7 +690,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         Returns
         -------
         ScoreReport
-            Probability integral transforms, log score, CRPS, coverage; print it, or ``plot()`` it.
+            Probability integral transforms, log score, CRPS and coverage; ``print`` or ``plot()`` it.
 
         Examples
         --------
@@ -728,16 +719,15 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         >>> model.feature_weights().mean().round(4).tolist()
         [0.2, 0.4]
         """
-        check_is_fitted(self)
-        return self.posterior_.feature_weights()
+        return self._fitted.feature_weights()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a file that :func:`wienerkernel.load` reads: numbers and names, no code.
+        """Write the fitted model to a file for :func:`wienerkernel.load`: numbers and names, no code.
 
         Parameters
         ----------
         path : path-like
-            By custom with the suffix ``.wk``. A file of that name is replaced.
+            Conventionally ending in ``.wk``. An existing file is replaced.
 
         Examples
         --------
@@ -777,6 +767,6 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
 
 
 def _is_plain_vector(y: Any, n: int) -> bool:
-    """Whether scikit-learn's checks of the outputs would find nothing."""
+    """Whether y would pass scikit-learn's checks unchanged."""
     plain = type(y) is np.ndarray and y.dtype == np.float64 and y.shape == (n,)
     return bool(plain and (np.abs(y) <= largest()).all())

@@ -1,34 +1,25 @@
-"""Numbers in texts: those that people write, by one rule, and those that people read."""
+"""Text written by users: numbers by one strict rule, and formulas, which are parsed but never evaluated."""
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Callable
+from typing import Any
 
-__all__ = ["number", "rounded"]
+__all__ = ["Formula", "number", "rounded"]
 
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 SPECIAL = re.compile(r"[+-]?(inf|infinity|nan)", re.ASCII | re.IGNORECASE)
+UNEXPECTED = re.compile(r"[^\w\s.+\-*=,()\[\]'\"]", re.ASCII)
+"""Characters that no formula needs, which excludes comments, escapes, other scripts and most operators."""
 
 
 def number(text: str, *, special: bool = False) -> float:
-    """The number that a text is, by one strict rule: ASCII digits, a point, an exponent; blanks around it.
+    """Convert a text to a number by one strict rule: ASCII digits, a point, an exponent; blanks around it are allowed.
 
-    Python's own rule takes ``1_000`` and the digits of other scripts as well, which in data are mistakes.
-
-    Parameters
-    ----------
-    text : str
-    special : bool, default=False
-        Whether infinities and NaN are numbers, too.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        For any other text.
+    Python's own rule also accepts ``1_000`` and digits of other scripts, which in data are mistakes. Any other text
+    raises ValueError; infinities and NaN do so unless ``special`` is true.
     """
     plain = text.strip()
     if NUMBER.fullmatch(plain) or (special and SPECIAL.fullmatch(plain)):
@@ -37,14 +28,61 @@ def number(text: str, *, special: bool = False) -> float:
 
 
 def rounded(text: str) -> str:
-    """A text with its decimal numbers to four significant digits.
+    """A text with its decimal numbers rounded to four significant digits."""
+    return re.sub(r"\d+\.\d+(e[+-]?\d+)?", lambda number: f"{float(number[0]):.4g}", text)
+
+
+class Formula:
+    """A text parsed as one Python expression, which is never evaluated: callers accept the nodes of ``tree`` they know.
 
     Parameters
     ----------
+    kind : str
+        What the text describes, named in messages.
     text : str
-
-    Returns
-    -------
-    str
+    example : str
+        A correct formula, shown in messages.
     """
-    return re.sub(r"\d+\.\d+(e[+-]?\d+)?", lambda number: f"{float(number[0]):.4g}", text)
+
+    def __init__(self, kind: str, text: str, example: str) -> None:
+        self.kind, self.text, self.example = kind, text, example
+        # one line without leading blanks, which Python would read as an indentation
+        self._line = re.sub(r"\s", " ", text).lstrip()
+        self._start = len(text) - len(self._line)
+        if unexpected := UNEXPECTED.search(self._line):
+            raise self.error(unexpected.start(), f"unexpected character {unexpected[0]!r}")
+        try:
+            self.tree: ast.expr = ast.parse(self._line, mode="eval").body
+        except SyntaxError as error:
+            if 1 <= (offset := error.offset or 0) <= len(self._line):
+                raise self.error(offset - 1, error.msg) from None
+            raise self.error(len(self._line), "unexpected end of the formula") from None
+        except (MemoryError, RecursionError):
+            raise self.error(0, "the formula is nested too deeply") from None
+
+    def error(self, at: ast.expr | ast.keyword | int, what: str) -> ValueError:
+        """An error that points at a node, or at an offset in the text without leading blanks."""
+        column = (at if isinstance(at, int) else at.col_offset) + self._start + 1
+        return ValueError(f"{self.kind} {self.text!r}, column {column}: {what}, for example {self.example!r}")
+
+    def source(self, node: ast.expr) -> str:
+        """The text of a node."""
+        return self._line[node.col_offset : node.end_col_offset]
+
+    def number(self, node: ast.expr, *, special: bool = False) -> float:
+        """The value of a node that is a number by the rule of :func:`number`."""
+        try:
+            return number(self.source(node), special=special)
+        except ValueError:
+            raise self.error(node, "expected a number") from None
+
+    def call(self, node: ast.Call, value: Callable[[ast.expr], Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Positional and named arguments of a call, each read by ``value``."""
+        named: dict[str, Any] = {}
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                raise self.error(keyword, "expected name=value")
+            if keyword.arg in named:
+                raise self.error(keyword, f"{keyword.arg} is given twice")
+            named[keyword.arg] = value(keyword.value)
+        return [value(argument) for argument in node.args], named

@@ -1,4 +1,4 @@
-"""What the estimator accepts, and the messages for what it does not."""
+"""Checks of the data that the estimator is given, with messages that say what to change."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ __all__ = [
     "centered_targets",
     "check_array_api",
     "check_array_api_outputs",
+    "check_independent",
     "check_noise_scale",
     "check_size",
     "check_spans",
@@ -31,35 +32,17 @@ __all__ = [
 PRECISIONS = ("float64", "float32")
 
 SMALLEST = 1e-150
-"""Of the numbers whose squares, and the reciprocals of those, are normal numbers in float64."""
+"""Smallest magnitude whose square, and the reciprocal of that, are normal numbers in float64."""
 
 
-@cache  # asked for with every prediction
+@cache  # needed in every prediction
 def largest(dtype: str = "float64") -> float:
-    """Magnitude up to which numbers can be squared and the squares summed.
-
-    Parameters
-    ----------
-    dtype : {"float64", "float32"}, default="float64"
-
-    Returns
-    -------
-    float
-    """
+    """Largest magnitude of numbers that can be squared and the squares summed."""
     return float(1e-4 * np.sqrt(np.finfo(dtype).max))
 
 
 def check_size(name: str, values: Array, dtype: str = "float64") -> None:
-    """Refuse numbers that are too large to be squared.
-
-    Parameters
-    ----------
-    name : str
-        For the message.
-    values : array of shape (n,) or (n, d)
-        Finite.
-    dtype : {"float64", "float32"}, default="float64"
-    """
+    """Refuse finite numbers (n,) or (n, d) that are too large to be squared."""
     xp = arrays.namespace(values)
     if values.shape[0] == 0 or bool(xp.all(xp.abs(values) <= largest(dtype))):
         return
@@ -71,13 +54,7 @@ def check_size(name: str, values: Array, dtype: str = "float64") -> None:
 
 
 def check_spans(X: Array, y: FloatArray) -> None:
-    """Refuse data whose differences say nothing about a length scale or a variance, once these are squared.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-    y : ndarray of shape (n,) or (n, n_y)
-    """
+    """Refuse data whose range is so small or large that length scales or variances cannot be squared."""
     # Variances are of the size of y^2, and are squared themselves.
     for name, values, root in (("X", arrays.as_numpy(X), 1.0), ("y", y.reshape(len(y), -1), 0.5)):
         spans = values.max(axis=0) - values.min(axis=0)
@@ -92,19 +69,7 @@ def check_spans(X: Array, y: FloatArray) -> None:
 
 
 def check_noise_scale(noise_scale: ArrayLike | None, n: int, invertible: bool = False) -> FloatArray:
-    """Scales of the noise of n samples: (n,), or (n, n) for correlated noise.
-
-    Parameters
-    ----------
-    noise_scale : None, float or array-like of shape (n,) or (n, n)
-    n : int
-    invertible : bool, default=False
-        Whether the covariance of the noise must be invertible: it is if it is the ridge.
-
-    Returns
-    -------
-    ndarray of shape (n,) or (n, n)
-    """
+    """Noise scales of n samples: (n,), or (n, n) for correlated noise, whose covariance may have to be invertible."""
     if noise_scale is None:
         return np.ones(n)
     scale = np.asarray(noise_scale, dtype=np.float64)
@@ -120,17 +85,15 @@ def check_noise_scale(noise_scale: ArrayLike | None, n: int, invertible: bool = 
     sizes = np.abs(scale) if scale.ndim == 1 else np.max(np.abs(scale), axis=1)
     if np.any(sizes < SMALLEST):
         row = int(sizes.argmin())
-        msg = f"noise_scale has nothing above {sizes[row]:g} in row {row}: every sample must have noise"
+        msg = f"noise_scale has no entry above {sizes[row]:g} in row {row}: every sample must have noise"
         raise ValueError(msg)
-    if scale.ndim == 2:
-        _check_mixing(scale, invertible)
+    if scale.ndim == 2 and invertible:
+        _check_invertible(scale)
     return scale
 
 
-def _check_mixing(scale: FloatArray, invertible: bool) -> None:
-    """Refuse a matrix L with a singular L L', if need be."""
-    if not invertible:
-        return
+def _check_invertible(scale: FloatArray) -> None:
+    """Refuse a matrix L with a singular L L'."""
     unit = scale / np.linalg.norm(scale, axis=1, keepdims=True)
     try:
         pivots = np.diagonal(cholesky(matmul(unit, unit, transpose_b=True)))
@@ -139,28 +102,21 @@ def _check_mixing(scale: FloatArray, invertible: bool) -> None:
         singular = True
     if singular:
         msg = (
-            "the covariance of the noise is singular, so that it cannot be the ridge: the rows of noise_scale must be "
+            "the covariance of the noise is singular, so it cannot be the ridge: the rows of noise_scale must be "
             "linearly independent, or ridge must be given"
         )
         raise ValueError(msg)
 
 
+def check_independent(*scales: FloatArray) -> None:
+    """Refuse to add or forget samples with correlated noise."""
+    if any(scale.ndim == 2 for scale in scales):
+        msg = "samples with correlated noise (a matrix noise_scale) cannot be added or forgotten: fit all at once"
+        raise ValueError(msg)
+
+
 def regularizer_of(ridge: Any, scale: FloatArray, variance: float) -> tuple[FloatArray, float]:
-    """R, as its diagonal where it is diagonal, and the ridge.
-
-    Parameters
-    ----------
-    ridge : float or None
-        None is the noise covariance.
-    scale : ndarray of shape (n,) or (n, n)
-    variance : float
-        Of the noise.
-
-    Returns
-    -------
-    regularizer : ndarray of shape (n,) or (n, n)
-    ridge : float
-    """
+    """R, of the shape of ``scale``, and the ridge; None is the variance of the noise."""
     if ridge is None:
         regularizer = (scale**2 if scale.ndim == 1 else scale @ scale.T) * variance
     elif isinstance(ridge, Real) and 0 < float(ridge) < np.inf:
@@ -174,7 +130,7 @@ def regularizer_of(ridge: Any, scale: FloatArray, variance: float) -> tuple[Floa
     if off.size:
         msg = (
             f"the regularizer (noise variance or ridge) is {entries[off[0]]:g} in row {off[0]}, "
-            "which float64 cannot be divided by: rescale y"
+            "and float64 cannot divide by that: rescale y"
         )
         raise ValueError(msg)
     return regularizer, variance if ridge is None else float(ridge)
@@ -183,19 +139,7 @@ def regularizer_of(ridge: Any, scale: FloatArray, variance: float) -> tuple[Floa
 def centered_targets(
     outputs: FloatArray, scale: FloatArray, noise_mean: float, output_scale: FloatArray
 ) -> FloatArray:
-    """Outputs over their scales, without the mean of their noise: that of sample i is its scale times ``noise_mean``.
-
-    Parameters
-    ----------
-    outputs : ndarray of shape (n,) or (n, n_y)
-    scale : ndarray of shape (n,) or (n, n)
-    noise_mean : float
-    output_scale : ndarray of shape (n_y,)
-
-    Returns
-    -------
-    ndarray of shape (n, n_y)
-    """
+    """Outputs (n,) or (n, n_y) divided by their scales, minus the mean of their noise, (n, n_y)."""
     columns = outputs.reshape(len(outputs), -1)
     if columns.shape[1] != len(output_scale):
         msg = f"y has {columns.shape[1]} outputs, the model was fitted with {len(output_scale)}"
@@ -205,19 +149,10 @@ def centered_targets(
 
 
 def is_plain(estimator: Any, X: Any) -> bool:
-    """Whether scikit-learn's checks of a query would find nothing; they take longer than a prediction at one point.
+    """Whether X would pass scikit-learn's checks unchanged; these take longer than a prediction at one point.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted, of precision ``dtype``.
-    X : object
-
-    Returns
-    -------
-    bool
-        True for a NumPy array of that precision with rows, the right number of columns and entries that can be
-        squared, where columns have no names.
+    True for a nonempty NumPy array of the right precision and number of columns, whose entries can be squared, if the
+    columns have no names.
     """
     return bool(
         type(X) is np.ndarray
@@ -231,19 +166,9 @@ def is_plain(estimator: Any, X: Any) -> bool:
 
 
 def check_array_api(estimator: Any, X: Array, reset: bool) -> Array:
-    """An array of another library than NumPy: what scikit-learn checks, without leaving its device.
+    """Check an array (n, d) of another library than NumPy as scikit-learn would, on its device.
 
-    Parameters
-    ----------
-    estimator : estimator
-    X : array of shape (n, d)
-    reset : bool
-        Whether the number of columns is to be remembered; else it is compared.
-
-    Returns
-    -------
-    array of shape (n, d)
-        In the precision of the estimator.
+    With ``reset`` the number of columns is stored, otherwise compared. Returns X in the estimator's precision.
     """
     if X.ndim != 2 or X.shape[0] < 1 or X.shape[1] < 1:
         msg = f"X must have shape (n, d) with at least one row and column, got {tuple(X.shape)}"
@@ -264,17 +189,7 @@ def check_array_api(estimator: Any, X: Array, reset: bool) -> Array:
 
 
 def check_array_api_outputs(X: Array, y: Any) -> FloatArray:
-    """Outputs that go with inputs of another library, in NumPy.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-    y : array of shape (n,) or (n, n_y)
-
-    Returns
-    -------
-    ndarray of shape (n,) or (n, n_y)
-    """
+    """Outputs (n,) or (n, n_y) for inputs of another library, as a NumPy array."""
     values = arrays.as_numpy(y) if arrays.is_array_api(y) else y
     _, outputs = check_X_y(np.zeros((X.shape[0], 1)), values, multi_output=True, y_numeric=True)
     return np.asarray(outputs, dtype=np.float64)

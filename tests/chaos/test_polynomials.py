@@ -198,7 +198,7 @@ def test_two_point_residuals_have_two_polynomials():
     np.testing.assert_allclose(weights, [0.5, 0.5], atol=1e-15)
     with pytest.raises(ValueError, match="atoms for polynomials up to degree 1 only"):
         OrthogonalBasis([-1.0, 3.0], 3)
-    with pytest.raises(ValueError, match="degree 2 was asked for"):
+    with pytest.raises(ValueError, match="degree 2 is needed"):
         recurrence([-1.0, 3.0], 3)
 
 

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from wienerkernel import RBF, WienerKernelRegressor
 from wienerkernel.cli import console, main
+from wienerkernel.evaluation.plotting import CAUSES
 from wienerkernel.io.store import load, save
 
 COMMANDS = ["fit", "predict", "report", "plan", "explore", "demo", "paper", "safe-optimization"]
@@ -98,6 +99,7 @@ def test_fit_tells_what_it_found_and_saves_the_model(data, run, tmp_path):
         "RBF",
         "gamma(",
         "aleatoric",
+        *CAUSES.values(),
         "log score",
         "coverage",
         "90% intervals",
@@ -121,7 +123,7 @@ def test_fit_prints_the_numbers_of_the_model(data, run, tmp_path):
     assert load(tmp_path / "model.wk").kernel_ == expected.kernel_
     scores, parts = expected.score_report(), expected.uncertainty(X)
     assert f"log score  {scores.log_score.mean():.4f}" in shown
-    assert f"{scores.coverage(0.9):.1%} lie in their 90% intervals" in shown
+    assert f"{scores.coverage(0.9):.1%} of samples in their 90% intervals" in shown
     assert f"{np.sqrt(parts.model.mean()):.4g}" in shown
     assert f"{parts.aleatoric.mean() / parts.total.mean():.0%}" in shown
 
@@ -187,7 +189,7 @@ def test_every_kind_of_noise_can_be_fitted(noise, data, run, tmp_path):
     [
         (["--target", "z", "--inputs", "a"], "there is no column 'z'; the columns are a, b, y, note"),
         (["--target", "y", "--inputs", "a,c"], "there is no column 'c'; the columns are a, b, y, note"),
-        (["--target", "y"], "row 2, column 'note': 'run 0' is not a number; --inputs says which columns are inputs"),
+        (["--target", "y"], "row 2, column 'note': 'run 0' is not a number; choose the input columns with --inputs"),
         (["--target", "y", "--inputs", "a", "--kernel", "rbf([1, 2])", "--tuning", "none"], "length_scale has 2 entries"),
         (["--target", "y", "--inputs", "a", "-o", "/no/folder/m.wk"], "there is no folder /no/folder"),
     ],
@@ -201,7 +203,7 @@ def test_mistakes_of_data_and_model_in_fit_are_one_line(options, message, data, 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--inputs", "a,y"], "the target 'y' is among the inputs"),
+        (["--inputs", "a,y"], "the target 'y' is also among the inputs"),
         (["--inputs", "a,a"], "names a column twice"),
         (["--noise", "gama"], "unknown law 'gama'; did you mean gamma"),
         (["--noise", "gamma(0.25"], "noise 'gamma(0.25'"),
@@ -227,15 +229,15 @@ def test_options_of_fit_that_no_data_could_make_right_are_wrong_usage(
     [
         ("", "is empty"),
         ("x,y\n", "there are no rows"),
-        ("x,y\n1,2\n", "one sample is too few"),
+        ("x,y\n1,2\n", "at least two samples are needed"),
         ("x,y\n1,2\n2,abc\n", "d.csv, row 3, column 'y': 'abc' is not a number"),
         ("x,y\n1,2\n2,\n", "row 3, column 'y': the cell is empty"),
         ("x,y\n1,2\nnan,2\n", "row 3, column 'x': nan is not a finite number"),
         ("x,y\n1,2\n1e308,2\n", "row 3, column 'x': 1e308 is too large to be squared; rescale the column"),
         ("x,y\n1,2\n2,-1e200\n", "row 3, column 'y': -1e200 is too large to be squared; rescale the column"),
         ("x,y\n1,2\n2,1e999\n", "row 3, column 'y': 1e999 is not a finite number"),
-        ("y\n1\n2\n", "no column beside 'y'"),
-        ("1,2\n3,4\n", "first row must hold the names"),
+        ("y\n1\n2\n", "no column besides 'y'"),
+        ("1,2\n3,4\n", "first row must hold the column names"),
     ],
 )
 def test_mistakes_in_the_data_are_one_line(content, message, fails, tmp_path):
@@ -363,12 +365,12 @@ def test_several_outputs_have_their_numbers_in_the_names(run, tmp_path, new):
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        ("z\n1\n", [], "there is no column 'x', which the model has as input; the columns are z"),
+        ("z\n1\n", [], "there is no column 'x', an input of the model; the columns are z"),
         ("x\n1\noops\n", [], "n.csv, row 3, column 'x': 'oops' is not a number"),
         ("x\n", [], "there are no rows"),
         ("x\n1\n-1e200\n", [], "n.csv, row 3, column 'x': -1e200 is too large to be squared"),
-        ("x,mean\n1,2\n", [], "has a column 'mean' already: --prefix"),
-        ("x,y\n1,2\n", ["--inputs", "x,y"], "the model has 1 inputs (x)"),
+        ("x,mean\n1,2\n", [], "already has a column 'mean': choose another name with --prefix"),
+        ("x,y\n1,2\n", ["--inputs", "x,y"], "--inputs must name 1 columns (x)"),
     ],
 )
 def test_mistakes_in_predict_are_one_line(content, options, message, model, fails, tmp_path):
@@ -405,7 +407,7 @@ def test_plan_tells_the_number_of_samples_in_words(model, run):
     fitted = load(model)
     del fitted.feature_names_in_
     needed = fitted.samples_needed([[0.7]], std=0.03)
-    assert f"{int(needed.number[0])} more samples there bring it to {needed.after[0]:.4g}" in shown
+    assert f"{int(needed.number[0])} more samples there reduce it to {needed.after[0]:.4g}" in shown
     assert "One sample helps most at x = " in shown
 
 
@@ -465,7 +467,7 @@ def test_report_and_explore_hand_the_model_over(model, run, tmp_path, monkeypatc
     assert calls[0] == (
         WienerKernelRegressor,
         tmp_path / "r.html",
-        {"title": "Mine", "input_names": ["x"], "target_name": None},
+        {"title": "Mine", "target_name": None},
     )
     assert calls[1] == (WienerKernelRegressor, {"port": 5007, "open_browser": False})
     assert calls[2][0] is type(None)
@@ -576,7 +578,4 @@ def test_a_missing_package_of_an_extra_is_one_line(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["wienerkernel", "explore", "--no-browser"])
     with pytest.raises(SystemExit) as stop:
         main()
-    assert (
-        str(stop.value)
-        == "wienerkernel: the page to explore needs Bokeh: pip install 'wienerkernel[explore]'"
-    )
+    assert str(stop.value) == "wienerkernel: explore needs Bokeh: pip install 'wienerkernel[explore]'"

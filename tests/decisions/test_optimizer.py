@@ -284,7 +284,7 @@ def test_bad_input_is_named():
     optimizer = Optimizer([(0.0, 1.0)], candidates=5)
     with pytest.raises(ValueError, match="no samples yet"):
         optimizer.incumbent()
-    with pytest.raises(ValueError, match="y must be one number a point"):
+    with pytest.raises(ValueError, match="y must have one value per point"):
         optimizer.tell([[0.0], [1.0]], 1.0)
     with pytest.raises(ValueError, match="NaN"):
         optimizer.tell([0.0], np.nan)

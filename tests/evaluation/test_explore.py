@@ -14,7 +14,7 @@ from scipy import stats
 
 from wienerkernel import RBF, WienerKernelRegressor
 from wienerkernel.evaluation.explore import make_server, serve
-from wienerkernel.evaluation.explore.scenes import LAWS, ModelScene, PaperScene, law_of
+from wienerkernel.evaluation.explore.scenes import LAWS, ModelScene, PaperScene
 from wienerkernel.experiments.system import truth
 
 __all__ = ["chromium"]
@@ -42,14 +42,14 @@ def _page(scene):
 @pytest.mark.parametrize("family", LAWS)
 @pytest.mark.parametrize(("mean", "std"), [(0.5, 1.0), (-3.0, 1e-3)])
 def test_laws_have_the_mean_and_variance_that_are_asked_for(family, mean, std):
-    law = law_of(family, mean, std)
+    law = LAWS[family].law(std, mean=mean)
     assert law.mean() == pytest.approx(mean)
     assert law.std() == pytest.approx(std)
 
 
 def test_gamma_law_of_the_example_is_that_of_the_paper():
     x = np.linspace(0.01, 4, 50)
-    np.testing.assert_allclose(law_of("gamma", 0.5, 1.0).pdf(x), stats.gamma(0.25, scale=2).pdf(x))
+    np.testing.assert_allclose(LAWS["gamma"].law(1.0, mean=0.5).pdf(x), stats.gamma(0.25, scale=2).pdf(x))
 
 
 def test_more_repeats_keep_the_samples_that_were_there():

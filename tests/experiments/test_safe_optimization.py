@@ -113,8 +113,8 @@ def test_the_files_are_written(tmp_path):
     with (tmp_path / "out" / "safe_optimization_regret.csv").open() as file:
         curves = list(csv.DictReader(file))
     last = [row for row in curves if row["step"] == "3" and row["bound"] == "exact"]
-    assert float(last[0]["mean_cumulated_regret"]) == pytest.approx(
-        float(next(row for row in rows if row["bound"] == "exact")["mean_cumulated_regret"]), abs=1e-3
+    assert float(last[0]["mean_cumulative_regret"]) == pytest.approx(
+        float(next(row for row in rows if row["bound"] == "exact")["mean_cumulative_regret"]), abs=1e-3
     )
 
 

@@ -56,23 +56,23 @@ def test_columns_come_in_the_order_they_are_asked_for(tmp_path):
         ("x,y\n1,2\nNA,3\n", r"row 3, column 'x': 'NA' is not a number; every row needs a number here"),
         ("x,y\n1,nan\n", r"row 2, column 'y': nan is not a finite number"),
         ("x,y\n-inf,1\n", r"row 2, column 'x': -inf is not a finite number"),
-        ("x;y\n1;2,5\n", r"row 2, column 'y': '2,5' is not a number; decimals are written with a point"),
+        ("x;y\n1;2,5\n", r"row 2, column 'y': '2,5' is not a number; use a decimal point"),
         ("x,y\n1,2,3\n", r"row 2: 3 cells, but there are 2 columns"),
         ("x,y\n1\n", r"row 2: 1 cells"),
         ("", r"is empty; the first row"),
         ("\n\n", r"is empty; the first row"),
         ("x,y\n", r"no rows below"),
-        ("1,2\n3,4\n", r"first row must hold the names of the columns, got 1, 2"),
-        ("x,x\n1,2\n", r"two columns have the name 'x'"),
+        ("1,2\n3,4\n", r"first row must hold the column names, got 1, 2"),
+        ("x,x\n1,2\n", r"two columns are named 'x'"),
         ("x,z\n1,2\n", r"there is no column 'y'; the columns are x, z"),
-        (b"x,y\n1,\xff\xfe\n", r"not a text in UTF-8"),
-        ("x,y\n1,2\n".encode("utf-16"), r"not a text in UTF-8; save it in that encoding"),
-        ("größe,y\n1,2\n".encode("latin-1"), r"not a text in UTF-8; save it in that encoding"),
-        ("x,y\n1,2\n".encode("utf-16-le"), r"control characters in the names of its columns, 'x\\x00'"),
-        ("x\x1b[31m,y\n1,2\n", r"control characters in the names of its columns"),
-        (b"PK\x03\x04,y\n1,2\n", r"control characters in the names of its columns"),
+        (b"x,y\n1,\xff\xfe\n", r"not UTF-8 text"),
+        ("x,y\n1,2\n".encode("utf-16"), r"not UTF-8 text; if it is a CSV file, save it"),
+        ("größe,y\n1,2\n".encode("latin-1"), r"not UTF-8 text; if it is a CSV file, save it"),
+        ("x,y\n1,2\n".encode("utf-16-le"), r"control characters in a column name, 'x\\x00'"),
+        ("x\x1b[31m,y\n1,2\n", r"control characters in a column name"),
+        (b"PK\x03\x04,y\n1,2\n", r"control characters in a column name"),
         ("x,y\n\0,2\n", r"row 2, column 'x': '\\x00' is not a number"),
-        (b"\x89PNG\r\n\x1a\n\xff", r"not a text in UTF-8"),
+        (b"\x89PNG\r\n\x1a\n\xff", r"not UTF-8 text"),
         ("x,y\n1," + "9" * 200_000, r"not a CSV file: field larger"),
     ],
 )
@@ -141,7 +141,7 @@ except ValueError as error:
         (b"\xef\xbb\xbfx,y\r\n1,2\r\n3,4\r\n", "['x', 'y'] [[2.0], [4.0]]"),
         (b"x,y\r1,2\r", "['x', 'y'] [[2.0]]"),
         ("größe,y\n1,2\n".encode(), r"['gr\xf6\xdfe', 'y'] [[2.0]]"),
-        ("größe,y\n1,2\n".encode("latin-1"), "standard input is not a text in UTF-8"),
+        ("größe,y\n1,2\n".encode("latin-1"), "standard input is not UTF-8 text"),
         (b"", "standard input is empty"),
         (None, "standard input is closed"),
     ],
@@ -222,9 +222,9 @@ def test_parquet_is_read_by_row_groups_with_row_numbers(tmp_path):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        (["a", "b"], "column 'x': string is not a type of numbers"),
+        (["a", "b"], "column 'x': string is not a numeric type"),
         ([1.0, None], "row 2, column 'x': the cell is empty"),
-        ([True, False], "bool is not a type of numbers"),
+        ([True, False], "bool is not a numeric type"),
     ],
 )
 def test_parquet_columns_that_are_not_numbers_are_refused(values, message, tmp_path):
@@ -236,7 +236,7 @@ def test_parquet_columns_that_are_not_numbers_are_refused(values, message, tmp_p
 def test_parquet_columns_of_one_name_are_refused(tmp_path):
     table = pyarrow.Table.from_arrays([pyarrow.array([1.0]), pyarrow.array([2.0])], ["x", "x"])
     parquet.write_table(table, tmp_path / "a.parquet")
-    with pytest.raises(ValueError, match="two columns have the name 'x'"):
+    with pytest.raises(ValueError, match="two columns are named 'x'"):
         numbers(tmp_path / "a.parquet")
 
 
@@ -253,7 +253,7 @@ def test_a_missing_package_for_parquet_is_named(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_a_table_is_written_whole_or_not_at_all(suffix, tmp_path):
+def test_a_table_is_atomic_write_or_not_at_all(suffix, tmp_path):
     path = tmp_path / f"table{suffix}"
 
     def fails_halfway():

@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from helpers import sample
 from sklearn.gaussian_process import kernels as theirs
 
 from wienerkernel.kernels import (
@@ -50,10 +51,6 @@ WRAPPED = [
 ]
 
 
-def sample(n, d=4, seed=0):
-    return np.random.default_rng(seed).normal(size=(n, d))
-
-
 def theirs_pulled_back(kernel, X, W):
     return np.einsum("ij,ijk->k", W, kernel(X, eval_gradient=True)[1])
 
@@ -62,7 +59,7 @@ def theirs_pulled_back(kernel, X, W):
 def test_translation_has_the_same_values_gradients_and_bounds(kernel):
     ours = as_kernel(kernel)
     assert "ScikitLearn" not in repr(ours)
-    X, Z, W = sample(30), sample(20, seed=1), sample(30, 30, seed=2)
+    X, Z, W = sample(30, 4), sample(20, 4, seed=1), sample(30, 30, seed=2)
     np.testing.assert_allclose(ours(X), kernel(X), rtol=1e-12)
     np.testing.assert_allclose(ours(X, Z), kernel(X, Z), rtol=1e-12)
     np.testing.assert_allclose(ours.diag(X), kernel.diag(X), rtol=1e-12)
@@ -78,7 +75,7 @@ def test_rational_quadratic_differs_in_the_order_of_theta_only():
     kernel = theirs.RationalQuadratic(1.4, 0.6, (0.1, 10.0), (0.2, 20.0))
     ours = as_kernel(kernel)
     assert ours == RationalQuadratic(1.4, 0.6, (0.1, 10.0), (0.2, 20.0))
-    X, W = sample(30), sample(30, 30, seed=1)
+    X, W = sample(30, 4), sample(30, 30, seed=1)
     np.testing.assert_allclose(ours(X), kernel(X), rtol=1e-12)
     np.testing.assert_allclose(ours.pullback(X, W)[::-1], theirs_pulled_back(kernel, X, W), rtol=1e-11)
     np.testing.assert_allclose(ours.bounds[::-1], kernel.bounds)
@@ -88,7 +85,7 @@ def test_dot_product_keeps_its_bounds_as_squares():
     kernel = theirs.DotProduct(1.5, (0.1, 10.0))
     ours = as_kernel(kernel)
     assert ours == Linear(1.0, "fixed") + Constant(2.25, (0.1**2, 100.0))
-    X, W = sample(30), sample(30, 30, seed=1)
+    X, W = sample(30, 4), sample(30, 30, seed=1)
     np.testing.assert_allclose(ours(X), kernel(X), rtol=1e-12, atol=1e-13)
     # theta is log sigma_0 there and log sigma_0^2 here
     np.testing.assert_allclose(2 * ours.pullback(X, W), theirs_pulled_back(kernel, X, W), rtol=1e-12)
@@ -110,7 +107,7 @@ def test_what_has_no_counterpart_is_wrapped(kernel):
     ours = as_kernel(kernel)
     assert isinstance(ours, ScikitLearnKernel)
     n = 2 * TILE
-    X, Z, W = sample(n), sample(20, seed=1), sample(n, n, seed=2)
+    X, Z, W = sample(n, 4), sample(20, 4, seed=1), sample(n, n, seed=2)
     np.testing.assert_allclose(ours(X), kernel(X), rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(ours(X, Z), kernel(X, Z), rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(ours.theta, kernel.theta)
@@ -144,7 +141,7 @@ def test_compositions_translate_what_they_can():
     ours = as_kernel(kernel)
     assert ours.names == ("k1.k1.value", "k1.k2.length_scale", "k1.k2.periodicity", "k2.length_scale")
     assert ours.k2 == RBF(3.0)
-    X, W = sample(30), sample(30, 30, seed=1)
+    X, W = sample(30, 4), sample(30, 30, seed=1)
     np.testing.assert_allclose(ours(X), kernel(X), rtol=1e-12)
     np.testing.assert_allclose(ours.pullback(X, W), theirs_pulled_back(kernel, X, W), rtol=1e-10)
 
@@ -154,7 +151,7 @@ def test_subclasses_may_do_anything_and_are_wrapped():
         def __call__(self, X, Y=None, eval_gradient=False):
             return 2 * super().__call__(X, Y)
 
-    X = sample(5)
+    X = sample(5, 4)
     np.testing.assert_allclose(as_kernel(Twice())(X, X), 2 * RBF()(X), rtol=1e-12)
 
 

@@ -1,10 +1,12 @@
-"""What every kernel keeps: one suite for all members and a few compositions."""
+"""Properties of every kernel: one suite for all classes and a few compositions."""
 
 import copy
 import pickle
 
 import numpy as np
 import pytest
+from helpers import sample
+from kernels.members import ARD, every_kernel, waves
 from sklearn.gaussian_process import kernels as sk
 
 from wienerkernel.io.store.kernels import kernel_from, kernel_node
@@ -25,69 +27,13 @@ from wienerkernel.kernels import (
     as_kernel,
     gram,
 )
-from wienerkernel.kernels.base import DEEPEST
+from wienerkernel.kernels.base import MAX_DEPTH
 from wienerkernel.kernels.parse import parse_kernel
 from wienerkernel.kernels.tiles import TILE
 
 NAMESPACE = {
     k.__name__: k for k in (RBF, Constant, Linear, Matern, Periodic, Power, Product, RationalQuadratic, Sum)
 }
-ARD = (0.7, 1.3, 2.1, 0.9, 1.7)
-
-
-def waves(X):
-    return np.hstack([np.sin(X), X**2])
-
-
-def members(d):
-    """Kernels on d inputs; each free hyperparameter is away from the others."""
-    ard = ARD[:d]
-    return [
-        RBF(1.4),
-        RBF(ard),
-        RBF(ard, [(0.1, 2.0 + k) for k in range(d)]),
-        RBF(0.8, "fixed"),
-        Exponential(1.4),
-        Exponential(ard),
-        Matern(1.4, nu=1.5),
-        Matern(ard, nu=1.5),
-        Matern(1.4, nu=2.5),
-        Matern(ard, nu=2.5),
-        RationalQuadratic(1.4, 0.6),
-        RationalQuadratic(ard, 2.3),
-        RationalQuadratic(ard, 2.3, alpha_bounds="fixed"),
-        RationalQuadratic(ard, 2.3, length_scale_bounds="fixed"),
-        Periodic(1.4, 2.5),
-        Periodic(ard, 2.5),
-        Periodic(1.4, tuple(2 + x for x in ard)),
-        Periodic(ard, tuple(2 + x for x in ard)),
-        Periodic(ard, 2.5, length_scale_bounds="fixed"),
-        Periodic(ard, 2.5, period_bounds="fixed"),
-        Constant(2.5),
-        Linear(1.4),
-        Linear(ard),
-        FeatureMap(waves, 0.7),
-        Polynomial(3, 0.5, ard),
-        4.21**2 * RBF(3.59),
-        RBF(ard) * 2.0,
-        Constant(3.0, "fixed") * Matern(ard),
-        RBF(1.1) + Linear(2.0) * Periodic(1.2, 3.0),
-        RBF(1.1, "fixed") * Linear(ard) + Constant(0.3),
-        RBF(1.1) * (Matern(2.0) + 0.5) ** 2,
-        (RBF(1.1, "fixed") + 2.0 * Linear(1.2)) ** 3 * Exponential(ard),
-        RBF(2.0) + (Matern(1.0) + Constant(2.0)) + FeatureMap(waves),
-        Constant(2.0) * Constant(3.0) + Linear(),
-    ]
-
-
-CASES = [
-    pytest.param(k, d, id=f"{d}d-{i}-{type(k).__name__}") for d in (1, 2, 5) for i, k in enumerate(members(d))
-]
-every_kernel = pytest.mark.parametrize(("kernel", "d"), CASES)
-
-
-def sample(n, d, seed=0):
-    return np.random.default_rng(seed).normal(size=(n, d))
 
 
 def objective(kernel, X, W):
@@ -160,7 +106,7 @@ def test_pullback_equals_finite_differences(kernel, d):
     np.testing.assert_allclose(gradient, expected, rtol=1e-6, atol=1e-9 * scale)
 
 
-@every_kernel
+@every_kernel(dimensions=(2, 5))
 def test_symmetric_pullback_reads_the_lower_triangle_only(kernel, d):
     n = TILE + 5
     X, W = sample(n, d), sample(n, n, seed=1)
@@ -177,7 +123,7 @@ def test_symmetric_pullback_reads_the_lower_triangle_only(kernel, d):
     np.testing.assert_array_equal(broken, before)
 
 
-@every_kernel
+@every_kernel(dimensions=(2, 5))
 def test_gram_fills_the_lower_triangle(kernel, d):
     n = TILE + 5
     X = sample(n, d)
@@ -304,7 +250,7 @@ def test_names_of_compositions_say_where_the_hyperparameter_is():
 @pytest.mark.parametrize("join", [Sum, Product, lambda k, _: Power(k, 1)], ids=["sum", "product", "power"])
 def test_kernels_nested_too_deeply_are_refused_when_they_are_composed(join):
     kernel = RBF()
-    for _ in range(DEEPEST - 1):
+    for _ in range(MAX_DEPTH - 1):
         kernel = join(kernel, RBF())
     X = np.linspace(0, 1, 3)[:, None]
     for use in (
@@ -320,7 +266,7 @@ def test_kernels_nested_too_deeply_are_refused_when_they_are_composed(join):
         lambda: kernel_from(kernel_node(kernel)),
     ):
         use()
-    with pytest.raises(ValueError, match=f"more than {DEEPEST} deep"):
+    with pytest.raises(ValueError, match=f"more than {MAX_DEPTH} deep"):
         join(kernel, RBF())
     assert join(RBF(), RBF())._depth == 2
 
@@ -369,15 +315,15 @@ def test_numbers_in_compositions_are_constants():
             operation()
 
 
-@pytest.mark.parametrize("exponent", [0, -1, 0.5, 2.5, "2", True])
-def test_exponent_is_a_positive_integer(exponent):
-    with pytest.raises(ValueError, match="exponent must be a positive integer"):
-        RBF() ** exponent
+def test_exponent_is_a_positive_integer():
+    for exponent in (0, -1, 0.5, 2.5, "2", True):
+        with pytest.raises(ValueError, match=rf"exponent must be a positive integer .* got {exponent!r}"):
+            RBF() ** exponent
 
 
-@pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf, [1.0, -2.0], [], [[1.0]]])
-def test_length_scales_are_positive_and_finite(value):
-    for kernel in (RBF, Matern, RationalQuadratic, Periodic, Linear, Exponential):
+@pytest.mark.parametrize("kernel", [RBF, Matern, RationalQuadratic, Periodic, Linear, Exponential])
+def test_length_scales_are_positive_and_finite(kernel):
+    for value in (0.0, -1.0, np.nan, np.inf, [1.0, -2.0], [], [[1.0]]):
         with pytest.raises(ValueError, match="length_scale must be a positive finite number"):
             kernel(value)
 
@@ -455,10 +401,9 @@ def test_polynomial_is_a_power_of_linear_and_constant():
     np.testing.assert_allclose(Polynomial(2, 0.5, 2.0)(X, Z), (X @ Z.T / 4 + 0.5) ** 2, rtol=1e-13)
 
 
-@pytest.mark.parametrize("rows", [1, 2])
 @pytest.mark.parametrize("kernel", [RBF((1.0, 2.0)), Linear((1.0, 2.0)), Periodic(1.0, (1.0, 2.0))], ids=str)
-def test_a_kernel_for_another_number_of_inputs_says_so(kernel, rows):
-    X = np.ones((rows, 3))
-    for ask in (lambda: kernel(X), lambda: kernel(X, X), lambda: gram(kernel, X)):
-        with pytest.raises(ValueError, match="has 2 entries, but X has 3 columns"):
-            ask()
+def test_a_kernel_for_another_number_of_inputs_says_so(kernel):
+    for X in (np.ones((1, 3)), np.ones((2, 3))):
+        for ask in (lambda X=X: kernel(X), lambda X=X: kernel(X, X), lambda X=X: gram(kernel, X)):
+            with pytest.raises(ValueError, match="has 2 entries, but X has 3 columns"):
+                ask()

@@ -1,4 +1,4 @@
-"""Tiles are shared out to threads: the same numbers, errors and warnings as without."""
+"""Tiles are shared by threads: the same numbers, errors and warnings as without."""
 
 import threading
 import time
@@ -15,8 +15,8 @@ from wienerkernel.kernels import (
     Periodic,
     RationalQuadratic,
     as_kernel,
-    blas,
     gram,
+    operations,
     tiles,
 )
 
@@ -30,21 +30,21 @@ KERNELS = [
 
 
 @pytest.fixture
-def shared_out(monkeypatch):
-    """Small tiles; call it to share them out to three threads from then on."""
+def shared_tiles(monkeypatch):
+    """Small tiles; call the fixture to share them among three threads from then on."""
     monkeypatch.setattr(tiles, "TILE", 8)
-    monkeypatch.setattr(blas, "_threads", lambda: 1)
+    monkeypatch.setattr(operations, "_threads", lambda: 1)
 
     def start():
-        monkeypatch.setattr(blas, "_threads", lambda: 3)
-        monkeypatch.setattr(blas, "MANY_TILES", 2)
+        monkeypatch.setattr(operations, "_threads", lambda: 3)
+        monkeypatch.setattr(operations, "MANY_TILES", 2)
 
     return start
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
-def test_values_and_pullbacks_are_those_of_one_thread(kernel, dtype, shared_out):
+def test_values_and_pullbacks_are_those_of_one_thread(kernel, dtype, shared_tiles):
     rng = np.random.default_rng(0)
     X, Z = rng.normal(size=(50, 4)).astype(dtype), rng.normal(size=(30, 4)).astype(dtype)
     W = rng.normal(size=(50, 50))
@@ -54,7 +54,7 @@ def test_values_and_pullbacks_are_those_of_one_thread(kernel, dtype, shared_out)
         return np.tril(gram(kernel, X)), kernel(X, Z), kernel(X), *pulled
 
     expected = results()
-    shared_out()
+    shared_tiles()
     tolerance = 1e-12 if dtype == np.float64 else 1e-5
     for got, one in zip(results(), expected, strict=True):
         assert got.dtype == one.dtype
@@ -64,7 +64,7 @@ def test_values_and_pullbacks_are_those_of_one_thread(kernel, dtype, shared_out)
         np.testing.assert_array_equal(got, one)  # the order of the sums does not depend on the threads
 
 
-def test_functions_of_the_user_are_called_by_one_thread_at_a_time(shared_out):
+def test_functions_of_the_user_are_called_by_one_thread_at_a_time(shared_tiles):
     inside, callers = threading.Lock(), set()
 
     def function(X, Z):
@@ -75,23 +75,23 @@ def test_functions_of_the_user_are_called_by_one_thread_at_a_time(shared_out):
         return X @ Z.T
 
     X = np.random.default_rng(0).normal(size=(50, 2))
-    shared_out()
+    shared_tiles()
     np.testing.assert_allclose(as_kernel(function)(X), X @ X.T)
-    assert len(callers) > 2  # it was indeed shared out
+    assert len(callers) > 2  # they were indeed shared
 
 
-def test_errors_reach_the_caller(shared_out):
+def test_errors_reach_the_caller(shared_tiles):
     def broken(X, Z):
         raise FloatingPointError("no kernel")
 
-    shared_out()
+    shared_tiles()
     with pytest.raises(FloatingPointError, match="no kernel"):
         gram(as_kernel(broken), np.zeros((50, 1)))
 
 
-def test_the_error_state_of_the_caller_holds_in_all_threads(shared_out):
+def test_the_error_state_of_the_caller_holds_in_all_threads(shared_tiles):
     X = np.full((50, 4), 1e200)
-    shared_out()
+    shared_tiles()
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("error")
         gram(Linear(1e-100), X)

@@ -29,7 +29,8 @@ from wienerkernel.io.store.noise import family_node, noise_node
 from wienerkernel.law import band
 from wienerkernel.law.band import BandTable, band_table
 from wienerkernel.law.ray_table import RayTable, ray_table
-from wienerkernel.noise import ScipyNoise, finite
+from wienerkernel.noise import ScipyNoise
+from wienerkernel.noise import residuals as of_data
 from wienerkernel.noise.characteristic import characteristic, tabulated
 from wienerkernel.noise.characteristic.panels import density_panels
 from wienerkernel.tuning.blend import shape_grid
@@ -313,8 +314,8 @@ class TestLawsOfKnownData:
 
     def test_data_are_read_once(self, monkeypatch):
         read = []
-        digest = finite.digest
-        monkeypatch.setattr(finite, "digest", lambda *arrays: read.append(1) or digest(*arrays))
+        digest = of_data.digest
+        monkeypatch.setattr(of_data, "digest", lambda *arrays: read.append(1) or digest(*arrays))
         noise = Residuals(np.arange(10.0))
         assert len({hash(noise) for _ in range(5)}) == 1
         assert noise == Residuals(np.arange(10.0))

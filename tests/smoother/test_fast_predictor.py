@@ -1,10 +1,11 @@
-"""The lean predictor against the smoother that it was made from."""
+"""The fast predictor against its smoother."""
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from helpers import problem
 
 from wienerkernel import RBF, FeatureMap, Linear, Matern, Periodic, Polynomial, RationalQuadratic
 from wienerkernel.smoother import Smoother
@@ -13,27 +14,6 @@ from wienerkernel.smoother.samples import Samples
 
 S2 = 0.3
 TOLERANCE = {"rtol": 1e-10, "atol": 1e-11}
-
-
-def problem(structure="distinct", trend=None, n_outputs=1, kernel=None, d=2):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, d))
-    if structure != "distinct":
-        X = X[rng.integers(0, 15, size=40)]
-    n = len(X)
-    scale = np.ones(n)
-    if structure == "scaled":
-        scale = rng.uniform(0.5, 2.0, size=n)
-    if structure == "correlated":
-        scale = np.eye(n) + 0.2 * np.tril(rng.normal(size=(n, n)))
-    regularizer = S2 * (scale**2 if scale.ndim == 1 else scale @ scale.T)
-    if structure == "other ridge":
-        regularizer = np.full(n, 0.8)
-    if structure == "other ridges":
-        regularizer, scale = rng.uniform(0.5, 2.0, size=n), rng.uniform(0.5, 2.0, size=n)
-    kernel = kernel or 1.7 * RBF(np.linspace(0.9, 1.4, d)) + 0.2 * Matern(1.1, nu=2.5)
-    samples = Samples.collapse(X, regularizer, scale)
-    return Smoother(kernel, samples, rng.normal(size=(n, n_outputs)), trend), rng.normal(size=(9, d))
 
 
 def assert_agrees(smoother, X, s2=S2, **tolerance):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers import STRUCTURES, problem
 
 from wienerkernel import RBF, FeatureMap, Linear, Matern, Periodic
 from wienerkernel.smoother import Smoother
@@ -9,30 +10,6 @@ from wienerkernel.smoother.gradient import gain_ratio, mean_gradient, variance_g
 from wienerkernel.smoother.samples import Samples
 from wienerkernel.smoother.trend import Trend
 
-
-def problem(structure, trend, n_outputs=1, kernel=None, unit=1.0, shift=0.0):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(12, 2))
-    if structure != "distinct":
-        X = X[rng.integers(0, 7, size=25)]
-    n = len(X)
-    scale = np.ones(n)
-    if structure == "scaled":
-        scale = rng.uniform(0.5, 2.0, size=n)
-    if structure == "correlated":
-        scale = np.eye(n) + 0.2 * np.tril(rng.normal(size=(n, n)))
-    regularizer = 0.3 * (scale**2 if scale.ndim == 1 else scale @ scale.T)
-    if structure == "other ridge":
-        regularizer = np.full(n, 0.8)
-    if structure == "other ridges":
-        regularizer, scale = rng.uniform(0.5, 2.0, size=n), rng.uniform(0.5, 2.0, size=n)
-    kernel = kernel or 1.7 * RBF([0.9 * unit, 1.4 * unit]) + 0.2 * Matern(1.1 * unit, nu=2.5)
-    samples = Samples.collapse(unit * X + shift, regularizer, scale)
-    smoother = Smoother(kernel, samples, rng.normal(size=(n, n_outputs)), trend)
-    return smoother, unit * rng.normal(size=(9, 2)) + shift
-
-
-STRUCTURES = ["distinct", "replicated", "scaled", "correlated", "other ridge", "other ridges"]
 every_structure = pytest.mark.parametrize("structure", STRUCTURES)
 every_trend = pytest.mark.parametrize("trend", [None, "constant", "linear"])
 

@@ -5,8 +5,9 @@ import tracemalloc
 import mpmath
 import numpy as np
 import pytest
+from helpers import structured_data, two_kernels
 
-from wienerkernel import RBF, Matern, NotPositiveDefiniteError
+from wienerkernel import RBF, NotPositiveDefiniteError
 from wienerkernel.smoother import Smoother
 from wienerkernel.smoother.fast_predictor import FastPredictor
 from wienerkernel.smoother.leave_one_out import leave_one_out
@@ -48,29 +49,11 @@ class Dense:
         return -0.5 * (np.sum(r * (self.A @ r)) + q * logdet + q * n * np.log(2 * np.pi))
 
 
-def problem(structure, trend, n_outputs=1, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(12, 2))
-    if structure != "distinct":
-        X = X[rng.integers(0, 7, size=25)]
-    n = len(X)
-    scale = np.ones(n)
-    if structure == "scaled":
-        scale = rng.uniform(0.5, 2.0, size=n)
-    if structure == "correlated":
-        scale = np.eye(n) + 0.2 * np.tril(rng.normal(size=(n, n)))
-    s2 = 0.3
-    regularizer = s2 * (scale**2 if scale.ndim == 1 else scale @ scale.T)
-    if structure == "other ridge":
-        regularizer = np.full(n, 0.8)
-    Y = rng.normal(size=(n, n_outputs))
-    kernel = 1.7 * RBF([0.9, 1.4]) + 0.2 * Matern(1.1, nu=2.5)
-    samples = Samples.collapse(X, regularizer, scale)
-    return (
-        Smoother(kernel, samples, Y, trend),
-        Dense(kernel, X, Y, regularizer, scale, trend, samples.places),
-        rng.normal(size=(9, 2)),
-    )
+def problem(structure, trend, n_outputs=1):
+    X, Y, regularizer, scale, Z = structured_data(structure, n_outputs)
+    samples, kernel = Samples.collapse(X, regularizer, scale), two_kernels()
+    dense = Dense(kernel, X, Y, regularizer, scale, trend, samples.places)
+    return Smoother(kernel, samples, Y, trend), dense, Z
 
 
 STRUCTURES = ["distinct", "replicated", "scaled", "correlated", "other ridge"]
@@ -301,9 +284,9 @@ def test_rounding_errors_of_the_model_part_have_the_documented_bounds(amplitude,
         X = np.sort(rng.uniform(-3, 3, (n, 1)), axis=0)
         samples = Samples.collapse(X, np.full(n, ridge), np.ones(n))
         smoother = Smoother(amplitude * RBF(1.0), samples, np.zeros((n, 1)), trend)
-        lean = FastPredictor(smoother, ridge)
+        fast = FastPredictor(smoother, ridge)
         Z = np.concatenate([X, rng.uniform(-4, 4, (4, 1))])
-        computed = smoother.variances(Z)[0], lean(Z)[2], [lean(z)[2] for z in Z]
+        computed = smoother.variances(Z)[0], fast(Z)[2], [fast(z)[2] for z in Z]
         for i, z in enumerate(Z):
             exact, b = exact_model_part(amplitude, X, ridge, trend, z[0])
             bound = amplitude * (1 + np.sum(np.abs(b))) ** 2

@@ -1,1 +1,1 @@
-"""Arrays of any library, the one place that factorizes, and updates of a Cholesky factor."""
+"""Arrays of any library, linear algebra, and updates of a Cholesky factor."""

@@ -1,7 +1,7 @@
-"""The linear algebra of torch, CuPy, JAX and of any other library that follows the array API standard.
+"""Linear algebra in torch, CuPy, JAX and any other library that follows the array API standard.
 
-The standard has no triangular solve and nothing in place. torch works in place and in blocks: the largest matrix that
-fits is then the largest that can be factorized.
+The standard has no triangular solve and no operations in place. torch works in place and in blocks, so that any matrix
+that fits into memory can be factorized.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["add_outer", "cholesky", "inverse_from_cholesky", "solve_triangular",
 def cholesky(matrix: Array) -> tuple[Any, int | None]:
     """Lower Cholesky factor from the lower triangle, and the row of the first bad pivot.
 
-    The row is -1 if there is none, and None if the library does not say.
+    The row is -1 if there is none, and None if the library does not report it.
     """
     if arrays.library(matrix) == "torch":
         import torch
@@ -51,7 +51,7 @@ def solve_triangular(factor: Array, rows: Array, *, transposed: bool) -> Array:
 
 
 def _solve_in_blocks(factor: Array, rows: Array, transposed: bool) -> Array:
-    """The solve in torch: mostly products of matrices, and the factor, which may fill the device, is not copied."""
+    """The solve in torch, mostly by matrix products, without a copy of the factor, which may fill the device."""
     import torch
 
     blocks = arrays.slices(factor.shape[0], arrays.TORCH_BLOCK)
@@ -68,7 +68,7 @@ def _solve_in_blocks(factor: Array, rows: Array, transposed: bool) -> Array:
 
 
 def inverse_from_cholesky(factor: Array) -> Array:
-    """(L L')^-1 where arrays do not change: by a solve with the identity."""
+    """(L L')^-1 for immutable arrays, by a solve with the identity."""
     inverse = solve_triangular(factor, arrays.eye(factor), transposed=False).T
     return inverse.T @ inverse
 
@@ -82,7 +82,7 @@ def subtract_product(target: Array, a: Array, b: Array) -> None:
 
 
 def add_outer(matrix: Array, rows: Array, alpha: float, beta: float) -> Array:
-    """beta M + alpha R'R, in place where the library can."""
+    """beta M + alpha R'R, in place where possible."""
     if arrays.library(matrix) == "torch":
         return matrix.addmm_(rows.T, rows, alpha=alpha, beta=beta)
     return beta * matrix + alpha * (rows.T @ rows)

@@ -1,7 +1,7 @@
-"""Arrays of other libraries: torch, CuPy, JAX and whatever follows the array API standard.
+"""Arrays of torch, CuPy, JAX and any other library that follows the array API standard.
 
-What the standard lacks, or what is done in place where a library can, is dispatched here and, for linear algebra, in
-``array_api_linalg.py``, and nowhere else. A NumPy array never needs the optional package ``array-api-compat``.
+Operations that the standard lacks, or that some libraries can do in place, are dispatched only here and, for linear
+algebra, in ``array_api_linalg.py``. NumPy arrays do not need the optional package ``array-api-compat``.
 """
 
 from __future__ import annotations
@@ -35,14 +35,13 @@ __all__ = [
     "set_diagonal",
     "slices",
     "take",
-    "trace",
 ]
 
 TORCH_BLOCK = 4096
-"""Rows of a block: large enough to keep a GPU busy, 128 MiB of doubles as a square."""
+"""Rows per block: enough to keep a GPU busy; a square block has 128 MiB of doubles."""
 
 TORCH_CHUNK = 2**27
-"""Kernel values of a chunk of queries, 1 GiB of doubles; every chunk reads the whole factor."""
+"""Kernel values per chunk of queries, 1 GiB of doubles; every chunk reads the whole factor."""
 
 
 def is_numpy(x: Array) -> bool:
@@ -52,17 +51,17 @@ def is_numpy(x: Array) -> bool:
 
 def is_array_api(x: Array) -> bool:
     """Whether x is an array of another library that follows the array API standard."""
-    # torch and CuPy follow the standard by way of array-api-compat
+    # torch and CuPy follow the standard through array-api-compat
     return not is_numpy(x) and (library(x) in ("torch", "cupy") or hasattr(x, "__array_namespace__"))
 
 
 def as_float64(x: Array) -> Array:
-    """An array of any library in double precision, without torch's record of how it came about."""
+    """An array of any library in double precision, detached from torch's graph."""
     return in_precision(x, "float64")
 
 
 def in_precision(x: Array, dtype: str) -> Array:
-    """An array of any library in the precision "float64" or "float32", without torch's record of how it came about."""
+    """An array of any library in the precision "float64" or "float32", detached from torch's graph."""
     if is_numpy(x):
         return x.astype(dtype, copy=False)
     xp = namespace(x)
@@ -97,12 +96,14 @@ def like(values: Any, x: Array) -> Array:
 def filled(shape: tuple[int, ...], value: float, x: Array) -> Array:
     """An array of one value, of the library, device and dtype of x."""
     if is_numpy(x):
-        # Zeros take no memory before they are written.
+        # Memory of zeros is only allocated when it is written to.
         return np.full(shape, value, dtype=x.dtype) if value else np.zeros(shape, dtype=x.dtype)
     return namespace(x).full(shape, value, dtype=x.dtype, device=_device(x))
 
 
 def _device(x: Array) -> Any:
+    if is_numpy(x):
+        return None
     import array_api_compat
 
     return array_api_compat.device(x)
@@ -110,8 +111,6 @@ def _device(x: Array) -> Any:
 
 def eye(matrix: Array) -> Array:
     """The identity of the size, library, device and dtype of a square matrix."""
-    if is_numpy(matrix):
-        return np.eye(len(matrix), dtype=matrix.dtype)
     return namespace(matrix).eye(matrix.shape[0], dtype=matrix.dtype, device=_device(matrix))
 
 
@@ -132,16 +131,11 @@ def contiguous(x: Array) -> Array:
 
 
 def take(x: Array, rows: Array) -> Array:
-    """Rows of x by their numbers, as a new array."""
+    """Rows of x with the given indices, as a new array."""
     if is_numpy(x):
         return x[rows]
     xp = namespace(x)
     return xp.take(x, xp.asarray(np.asarray(rows), device=_device(x)), axis=0)
-
-
-def trace(matrix: Array) -> Array:
-    """Sum of the diagonal."""
-    return np.trace(matrix) if is_numpy(matrix) else namespace(matrix).linalg.trace(matrix)
 
 
 def row_dots(a: Array, b: Array) -> Array:
@@ -151,11 +145,11 @@ def row_dots(a: Array, b: Array) -> Array:
 
 def diagonal(matrix: Array) -> Array:
     """Diagonal of a matrix, (n,)."""
-    return np.diagonal(matrix) if is_numpy(matrix) else namespace(matrix).linalg.diagonal(matrix)
+    return namespace(matrix).linalg.diagonal(matrix)
 
 
 def set_diagonal(matrix: Array, values: Array) -> Array:
-    """matrix with another diagonal, in place where the library can."""
+    """matrix with another diagonal, in place where possible."""
     if is_numpy(matrix):
         matrix.flat[:: matrix.shape[0] + 1] = values
         return matrix
@@ -166,17 +160,17 @@ def set_diagonal(matrix: Array, values: Array) -> Array:
 
 
 def positive_part(x: Array) -> Array:
-    """max(x, 0): what rounding made negative is 0."""
+    """max(x, 0), for values that rounding made negative."""
     return np.maximum(x, 0.0) if is_numpy(x) else namespace(x).clip(x, min=0.0)
 
 
 def copy(x: Array) -> Array:
-    """A copy, where the library's arrays can change."""
+    """A copy."""
     return x.clone() if library(x) == "torch" else (x.copy() if is_numpy(x) else x + 0)
 
 
 def add_covariance(matrix: Array, covariance: Array) -> Array:
-    """matrix + covariance, given whole or by its diagonal; in place where the library can."""
+    """matrix + covariance, given as a matrix or by its diagonal; in place where possible."""
     if covariance.ndim == 2:
         matrix += covariance
         return matrix
@@ -190,24 +184,24 @@ def add_covariance(matrix: Array, covariance: Array) -> Array:
 
 
 def blocked_above(matrix: Array, numpy_limit: int) -> float:
-    """Largest matrix that is factorized in one call; torch's own routine would copy a large one."""
+    """Largest matrix that is factorized in one call; torch's routine would copy a larger one."""
     if is_numpy(matrix):
         return numpy_limit
     return TORCH_BLOCK if library(matrix) == "torch" else np.inf
 
 
 def block(x: Array, numpy_block: int) -> int:
-    """Rows of a block of a large matrix: all, where the library's arrays do not change."""
+    """Rows per block of a large matrix: all for immutable arrays."""
     if is_numpy(x):
         return numpy_block
     return TORCH_BLOCK if library(x) in ("torch", "cupy") else max(1, x.shape[0])
 
 
 def slices(n: int, step: int) -> list[slice]:
-    """n rows in blocks of ``step`` and a rest; the standard knows no slice that ends behind the last row."""
+    """n rows in blocks of ``step``; in the standard, slices must not end beyond the last row."""
     return [slice(start, min(start + step, n)) for start in range(0, n, step)]
 
 
 def chunk(x: Array, numpy_chunk: int) -> int:
-    """Kernel values that may be alive for a chunk of queries."""
+    """Kernel values per chunk of queries."""
     return numpy_chunk if is_numpy(x) else TORCH_CHUNK

@@ -1,8 +1,8 @@
-"""The few operations of linear algebra that everything rests on: one place factorizes, in place, on one triangle.
+"""Linear algebra: factorizations, triangular solves and products, in place where the library allows it.
 
 Matrices are C-ordered and only their lower triangle is read; right-hand sides are rows, so that ``(m, n)`` arrays of
 query points are solved in place. NumPy arrays go to SciPy's BLAS and LAPACK (NumPy's ``@`` would start a second pool
-of threads that competes with the first); the arrays of other libraries stay on their device, see ``arrays.py``.
+of threads that competes with the first); arrays of other libraries stay on their device, see ``arrays.py``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 BLOCK = 2048
-BLOCKED_ABOVE = 12_000  # threaded potrf and syrk of OpenBLAS end the process from about 15,600 rows
+BLOCKED_ABOVE = 12_000  # threaded potrf and syrk of OpenBLAS crash from about 15,600 rows
 
 
 class NotPositiveDefiniteError(np.linalg.LinAlgError):
@@ -44,24 +44,11 @@ class NotPositiveDefiniteError(np.linalg.LinAlgError):
 
 
 def cholesky(matrix: Array) -> Array:
-    """Overwrite the lower triangle of a symmetric matrix by its Cholesky factor.
+    """Cholesky factor of a symmetric matrix (n, n), in its lower triangle, which is overwritten where possible.
 
-    Parameters
-    ----------
-    matrix : array of shape (n, n)
-        C-ordered; only the lower triangle is read, and it is overwritten (not in a library whose arrays do not change).
-
-    Returns
-    -------
-    array of shape (n, n)
-        The same array; its strict upper triangle is arbitrary.
-
-    Raises
-    ------
-    NotPositiveDefiniteError
-        With the remedies, if a pivot is not positive.
+    The strict upper triangle is arbitrary. NotPositiveDefiniteError, with remedies, if a pivot is not positive.
     """
-    if not np.isfinite(float(arrays.trace(matrix))):
+    if not np.isfinite(float(arrays.namespace(matrix).linalg.trace(matrix))):
         msg = "the kernel matrix has NaN or infinite entries on its diagonal; check the kernel's hyperparameters"
         raise NotPositiveDefiniteError(msg)
     n = matrix.shape[0]
@@ -73,7 +60,7 @@ def cholesky(matrix: Array) -> Array:
         matrix[a, a] = corner
         panel = solve_lower(corner, arrays.contiguous(matrix[a.stop :, a]))
         matrix[a.stop :, a] = panel
-        # In strips that are narrower than the blocks: of what is on the diagonal, half is computed in vain.
+        # In strips narrower than the blocks: half of the work on the diagonal is wasted.
         for b in arrays.slices(n - a.stop, max(1, step // 4)):
             rest = matrix[a.stop :, a.stop :]
             _subtract_product(rest[b.start :, b], panel[b.start :], panel[b])
@@ -94,7 +81,7 @@ def _factor(matrix: Array, offset: int) -> Array:
         raise NotPositiveDefiniteError(
             f"K + R is not positive definite{where}: raise the ridge (or the noise variance), "
             "shorten the kernel's length scale, or check that the kernel is positive semi-definite "
-            "and that rows of X which almost coincide are meant to differ"
+            "and that nearly identical rows of X are intended"
         )
     return factor
 
@@ -112,7 +99,7 @@ def _trsm(factor: Array, rows: Array, transposed: int) -> Array:
     if not arrays.is_numpy(factor):
         return array_api_linalg.solve_triangular(factor, rows, transposed=not transposed)
     if not factor.flags.c_contiguous:
-        # Part of a larger array, because it has room to grow; trtrs takes its leading dimension.
+        # A view of a larger array with room to grow; trtrs takes its leading dimension.
         n, width = len(factor), factor.strides[0] // factor.itemsize
         factor = np.lib.stride_tricks.as_strided(factor, (n, width), factor.strides, writeable=False)
     trtrs: Any = get_lapack_funcs("trtrs", (factor, rows))
@@ -121,53 +108,17 @@ def _trsm(factor: Array, rows: Array, transposed: int) -> Array:
 
 
 def solve_lower(factor: Array, rows: Array) -> Array:
-    """Replace each row b by v with L v = b.
-
-    Parameters
-    ----------
-    factor : array of shape (n, n)
-        From :func:`cholesky`.
-    rows : array of shape (m, n)
-        C-ordered; overwritten where the library can.
-
-    Returns
-    -------
-    array of shape (m, n)
-    """
+    """Solve L v = b for each row b of (m, n), in place where possible."""
     return _trsm(factor, rows, 1)
 
 
 def solve_lower_transposed(factor: Array, rows: Array) -> Array:
-    """Replace each row v by b with L' b = v.
-
-    Parameters
-    ----------
-    factor : array of shape (n, n)
-        From :func:`cholesky`.
-    rows : array of shape (m, n)
-        C-ordered; overwritten where the library can.
-
-    Returns
-    -------
-    array of shape (m, n)
-    """
+    """Solve L'b = v for each row v of (m, n), in place where possible."""
     return _trsm(factor, rows, 0)
 
 
 def inverse_from_cholesky(factor: Array, *, overwrite: bool = False) -> Array:
-    """Lower triangle of the inverse (L L')^-1 from the Cholesky factor.
-
-    Parameters
-    ----------
-    factor : array of shape (n, n)
-    overwrite : bool, default=False
-        Whether the factor may be lost, which saves a copy where the library's arrays can change.
-
-    Returns
-    -------
-    array of shape (n, n)
-        C-ordered; its strict upper triangle is arbitrary.
-    """
+    """Lower triangle of (L L')^-1, C-ordered; ``overwrite`` allows to reuse the memory of the factor."""
     if arrays.is_numpy(factor) and len(factor) <= BLOCKED_ABOVE:
         potri: Any = get_lapack_funcs("potri", (factor,))
         c = factor if overwrite and factor.flags.c_contiguous else np.array(factor, order="C")
@@ -180,7 +131,7 @@ def inverse_from_cholesky(factor: Array, *, overwrite: bool = False) -> Array:
 
 def _inverse_in_blocks(inverse: Array) -> Array:
     """The inverse by products of matrices, in place of the factor."""
-    # Smaller than elsewhere: of the blocks on the diagonal, half is computed in vain.
+    # Smaller blocks than elsewhere: half of the work on the diagonal is wasted.
     blocks = arrays.slices(inverse.shape[0], max(1, arrays.block(inverse, 2 * BLOCK) // 2))
     # First M = L^-1, downwards by rows of blocks: M_ab = -M_aa sum_{b <= c < a} L_ac M_cb.
     for i, a in enumerate(blocks):
@@ -191,27 +142,14 @@ def _inverse_in_blocks(inverse: Array) -> Array:
             between = slice(b.start, a.start)
             inverse[a, b] = matmul(inverse[a, between], inverse[between, b])
         inverse[a, : a.start] = matmul(-corner, inverse[a, : a.start])
-    # Then M'M: its rows a need the rows of M from a on, so that those above may be overwritten.
+    # Then M'M: its rows a need only the rows of M from a on, so that those above may be overwritten.
     for a in blocks:
         inverse[a, : a.stop] = matmul(inverse[a.start :, a].T, inverse[a.start :, : a.stop])
     return inverse
 
 
 def eigh(matrix: Array) -> tuple[Array, Array]:
-    """Eigenvalues and eigenvectors of a symmetric matrix.
-
-    Parameters
-    ----------
-    matrix : array of shape (n, n)
-        C-ordered; only the lower triangle is read, and it is overwritten where the library can.
-
-    Returns
-    -------
-    values : array of shape (n,)
-        In ascending order.
-    vectors : array of shape (n, n)
-        A row an eigenvector; C-ordered.
-    """
+    """Ascending eigenvalues (n,) and eigenvectors, as rows, of a symmetric matrix (n, n), which may be overwritten."""
     if arrays.is_numpy(matrix):
         values, vectors = scipy_eigh(matrix.T, lower=False, overwrite_a=True, driver="evd")
         return values, vectors.T
@@ -221,21 +159,7 @@ def eigh(matrix: Array) -> tuple[Array, Array]:
 
 
 def add_outer(matrix: Array, rows: Array, alpha: float, beta: float) -> Array:
-    """Overwrite the lower triangle of a symmetric matrix M by beta M + alpha R'R.
-
-    Parameters
-    ----------
-    matrix : array of shape (n, n)
-        C-ordered; overwritten where the library can.
-    rows : array of shape (k, n)
-        R.
-    alpha, beta : float
-
-    Returns
-    -------
-    array of shape (n, n)
-        The same array; its strict upper triangle is arbitrary.
-    """
+    """Lower triangle of beta M + alpha R'R, in place of M (n, n) where possible, for rows R (k, n)."""
     if not arrays.is_numpy(matrix):
         return array_api_linalg.add_outer(matrix, rows, alpha, beta)
     n = len(matrix)
@@ -251,17 +175,7 @@ def add_outer(matrix: Array, rows: Array, alpha: float, beta: float) -> Array:
 
 
 def matmul(a: Array, b: Array, *, transpose_b: bool = False) -> Array:
-    """Product A B, or A B', of C-ordered matrices.
-
-    Parameters
-    ----------
-    a : array of shape (m, k)
-    b : array of shape (k, n), or (n, k) with ``transpose_b``
-
-    Returns
-    -------
-    array of shape (m, n)
-    """
+    """Product A B, or A B', of C-ordered matrices."""
     if not arrays.is_numpy(a):
         return a @ (b.T if transpose_b else b)
     if b.shape[1 - int(transpose_b)] == 1:

@@ -14,7 +14,7 @@ __all__ = ["Affine"]
 
 
 class Affine(Noise):
-    """The law of offset + slope xi; with a negative slope for continuous germs only."""
+    """The law of offset + slope xi; a negative slope requires a continuous germ."""
 
     def __init__(self, germ: Noise, offset: float, slope: float) -> None:
         self.germ, self.offset, self.slope = germ, float(offset), float(slope)

@@ -1,4 +1,4 @@
-"""Any law as nodes and weights: the atoms of a discrete one, an adaptive quadrature of a continuous one."""
+"""Any law as nodes and weights: the atoms of a discrete law, adaptive quadrature of a continuous one."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Rule = tuple[FloatArray, FloatArray]
 Functions = Callable[[FloatArray], FloatArray]
 Tests = Callable[[FloatArray, FloatArray], Functions]
 
-ORDER = 16  # nodes of a panel
-PANELS = 32  # panels to start from
-DEPTH = 60  # bisections of a panel at most
+ORDER = 16  # nodes per panel
+PANELS = 32  # initial panels
+DEPTH = 60  # maximum bisections of a panel
 MAX_PANELS = 2**14
 
 
 class Pushforward(Noise):
-    """The law of a function of a germ: it has the nodes of the germ, pushed through the function."""
+    """The law of a function of a germ: its nodes are those of the germ, mapped by the function."""
 
     @property
     @abstractmethod
@@ -41,18 +41,10 @@ def discretize(law: Noise, tests: Tests) -> Rule:
     """Nodes and weights that integrate given functions against a law to about 1e-14 of their absolute means.
 
     Panels of Gauss-Legendre nodes in a double-exponential variable, bisected until every panel agrees with its halves
-    for every test function: kinks, singular ends and long tails cost panels, not accuracy.
+    for every test function: kinks, singular ends and long tails cost panels, not accuracy. A discrete law is
+    represented by its atoms.
 
-    Parameters
-    ----------
-    law : Noise
-    tests : callable
-        ``tests(nodes, weights)`` gives the functions to integrate, (n,) -> (n, F), for the present rule.
-
-    Returns
-    -------
-    nodes, weights : ndarrays of shape (n,)
-        A discrete law is represented by its atoms.
+    ``tests(nodes, weights)`` returns the functions to integrate, (n,) -> (n, F), given the current rule.
     """
     if law.discrete:
         return law.atoms()
@@ -64,19 +56,20 @@ def discretize(law: Noise, tests: Tests) -> Rule:
         nodes, weights = discretize(law.germ, lambda x, w: _composed(tests(law(x), w), law))
         return law(nodes), weights
     standard, loc, scale = standardize(law)
-    for transform in (_density_transform, _quantile_transform):
+    for variable in (_density_variable, _quantile_variable):
         with np.errstate(all="ignore"):
-            place = transform(standard)
-            rule = _adapt(lambda t, place=place: _shifted(place(t), loc, scale), tests)  # type: ignore[misc]
-        # A singular end away from 0 is lost to rounding of x in the density, not in the quantile function.
+            rule = _adapt(variable(standard), loc, scale, tests)
+        # At a singular end other than 0 the density suffers from rounding of x, the quantile function does not.
         if rule is not None and abs(rule[1].sum() - 1) < 1e-12:
             return rule
-    msg = f"the quadrature of {law!r} did not settle: its density and its quantile function are too irregular"
+    msg = (
+        f"the quadrature of {law!r} did not converge: its density and its quantile function are too irregular"
+    )
     raise ValueError(msg)
 
 
 def standardize(law: Noise) -> tuple[Noise, float, float]:
-    """The law at loc 0 and scale 1, where rounding cannot blur a singular end at 0."""
+    """The law with loc 0 and scale 1, whose singular end at 0 is exact; and its loc and scale."""
     if isinstance(law, ScipyNoise) and not law.discrete:
         return law.standard, law.loc, law.scale
     return law, 0.0, 1.0
@@ -86,16 +79,12 @@ def _composed(functions: Functions, inner: Callable[[FloatArray], FloatArray]) -
     return lambda x: functions(inner(x))
 
 
-def _shifted(rule: Rule, loc: float, scale: float) -> Rule:
-    return loc + scale * rule[0], rule[1]
-
-
-def _density_transform(law: Noise) -> Callable[[FloatArray], Rule]:
+def _density_variable(law: Noise) -> Callable[[FloatArray], Rule]:
     """Double-exponential variable t on [-1, 1] -> x on the support, and the density of t."""
     lower, upper = law.support()
     middle = float(law.ppf(0.5))
 
-    def place(t: FloatArray) -> Rule:
+    def transform(t: FloatArray) -> Rule:
         if np.isfinite(lower) and np.isfinite(upper):
             s, ds = np.pi * np.sinh(6 * t), 6 * np.pi * np.cosh(6 * t)
             left, right = expit(s), expit(-s)
@@ -118,20 +107,20 @@ def _density_transform(law: Noise) -> Callable[[FloatArray], Rule]:
         w = np.asarray(law.pdf(x)) * dx
         return _usable(x, w, middle)
 
-    return place
+    return transform
 
 
-def _quantile_transform(law: Noise) -> Callable[[FloatArray], Rule]:
+def _quantile_variable(law: Noise) -> Callable[[FloatArray], Rule]:
     """Double-exponential variable t on [-1, 1] -> probability -> x, from the nearer tail."""
     middle = float(law.ppf(0.5))
 
-    def place(t: FloatArray) -> Rule:
+    def transform(t: FloatArray) -> Rule:
         s, ds = np.pi * np.sinh(6 * t), 6 * np.pi * np.cosh(6 * t)
         tail = expit(-np.abs(s))
         x = np.where(t < 0, law.ppf(tail), law.isf(tail))
         return _usable(x, tail * (1 - tail) * ds, middle)
 
-    return place
+    return transform
 
 
 def _usable(x: FloatArray, w: FloatArray, middle: float) -> Rule:
@@ -139,14 +128,14 @@ def _usable(x: FloatArray, w: FloatArray, middle: float) -> Rule:
     return np.where(kept, x, middle), np.where(kept, w, 0.0)
 
 
-def _adapt(place: Callable[[FloatArray], Rule], tests: Tests) -> Rule | None:
-    """Bisect panels on [-1, 1] until each agrees with its halves; None if some never do."""
+def _adapt(transform: Callable[[FloatArray], Rule], loc: float, scale: float, tests: Tests) -> Rule | None:
+    """Bisect panels on [-1, 1] until each agrees with its halves; None if they do not converge."""
     points, gauss = np.polynomial.legendre.leggauss(ORDER)
 
     def evaluate(edges: FloatArray) -> Rule:
         half = np.diff(edges, axis=-1) / 2
-        x, w = place(edges.mean(axis=-1, keepdims=True) + half * points)
-        return x, w * half * gauss
+        x, w = transform(edges.mean(axis=-1, keepdims=True) + half * points)
+        return loc + scale * x, w * half * gauss
 
     grid = np.linspace(-1, 1, PANELS + 1)
     edges = np.stack([grid[:-1], grid[1:]], axis=-1)
@@ -160,7 +149,7 @@ def _adapt(place: Callable[[FloatArray], Rule], tests: Tests) -> Rule | None:
         nodes = np.concatenate([settled_x, x_halves.ravel()])
         weights = np.concatenate([settled_w, w_halves.ravel()])
         lost, lost_before = abs(weights.sum() - 1), lost
-        # Mass that more nodes do not find is lost to rounding, or lies between all nodes.
+        # Mass that more nodes do not recover is lost to rounding, or lies between the nodes.
         if not weights.any() or (depth >= 4 and lost > 1e-10 and abs(lost - lost_before) < 0.05 * lost):
             return None
         nodes, weights = nodes[weights > 0], weights[weights > 0]
@@ -168,7 +157,7 @@ def _adapt(place: Callable[[FloatArray], Rule], tests: Tests) -> Rule | None:
         size = weights @ np.abs(functions(nodes))
         whole = _panel_sums(functions, x, w)
         parts = _panel_sums(functions, x_halves, w_halves).reshape(len(edges), 2, -1).sum(axis=1)
-        # written so that NaN counts as unsettled
+        # written so that NaN counts as not converged
         open_ = ~np.all(np.abs(whole - parts) <= 1e-15 * size + 1e-14 * np.abs(parts), axis=-1)
         if not open_.any():
             return nodes, weights

@@ -30,13 +30,13 @@ class Expansion(Pushforward):
     coefficients : array-like of shape (L,)
         m_0, ..., m_{L-1}; m_0 is the mean.
     truncation_error : float, default 0
-        L^2 norm of the part of the variable that the expansion leaves out.
+        L^2 norm of the part of the variable that the expansion omits.
 
     Notes
     -----
     Expansions of the same germ are functions of the *same* random variable: ``e + e`` is ``2 * e``. The product of
-    expansions that leave something out has an infinite ``truncation_error``, because an error that is small in L^2
-    bounds no error of a product.
+    truncated expansions has an infinite ``truncation_error``, because the L^2 errors of the factors do not bound the
+    error of the product.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class Expansion(Pushforward):
     5
     """
 
-    __array_ufunc__ = None  # so that numpy numbers leave `number * expansion` to this class
+    __array_ufunc__ = None  # so that `number * expansion` with a numpy number calls __rmul__
 
     def __init__(
         self, basis: OrthogonalBasis, coefficients: ArrayLike, truncation_error: float = 0.0
@@ -92,7 +92,7 @@ class Expansion(Pushforward):
 
     @cached_property
     def _law(self) -> Noise:
-        """The same law, told by a class that knows how to answer."""
+        """The same law as an object of the class that computes it."""
         if self._degree == 0:
             msg = f"{self!r} is a constant and has no law with positive variance"
             raise ValueError(msg)
@@ -159,7 +159,7 @@ class Expansion(Pushforward):
         return self._law.sector()
 
     def truncate(self, size: int) -> Expansion:
-        """The first ``size`` terms; what is dropped adds to the truncation error."""
+        """The first ``size`` terms; the omitted terms add to the truncation error."""
         if not 1 <= size <= self.basis.size:
             msg = f"size must be between 1 and {self.basis.size}, got {size}"
             raise ValueError(msg)
@@ -248,7 +248,7 @@ def project(
         Vectorized; func(xi) must have finite variance.
     basis : OrthogonalBasis
     n_quad : int, optional
-        Number of Gauss nodes; by default the germ is discretized until the integrals settle.
+        Number of Gauss nodes; by default the germ is discretized until the integrals converge.
 
     Returns
     -------
@@ -257,7 +257,7 @@ def project(
     Examples
     --------
     >>> lognormal = project(np.exp, OrthogonalBasis("norm(0, 1)", 8))
-    >>> round(lognormal.mean(), 12), round(lognormal.truncation_error, 6)   # exp(1/2), and what 8 terms leave out
+    >>> round(lognormal.mean(), 12), round(lognormal.truncation_error, 6)   # exp(1/2), and the error of 8 terms
     (1.6487212707, 0.008702)
     """
 

@@ -7,32 +7,33 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.polynomial.polynomial import polyder, polyval
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize.elementwise import find_root
 
 from .._typing import ComplexArray, FloatArray, RandomState
 from ..noise import Noise
 from ..noise.base import cumulants_from_moments
-from ..noise.characteristic.characteristic_function import Characteristic
-from ..noise.characteristic.panels import POINTS, panelled
+from ..noise.characteristic.characteristic_function import CharacteristicFunction
+from ..noise.characteristic.panels import NODES, POINTS, TO_SERIES, bisected, panelled
 from ..noise.identity import digest
 from .polynomials import OrthogonalBasis, exact_rule, max_degree
-from .roots import increasing_root, inverse
 
 __all__ = ["PolynomialLaw"]
 
 BESIDE = 0.5
-"""Part of the range of p on an interval that is seen from its end."""
+"""Fraction of the range of p on an interval within which offsets are measured from its end."""
 GRADES = 110
-"""Halvings of a panel towards a turning point: what is left out has a mass of 1e-33."""
+"""Halvings of a panel toward a turning point: the mass beyond the last is 1e-33."""
 
 
-@lru_cache(maxsize=64)  # here and not in the law, which is to stay picklable
-def _characteristic(law: PolynomialLaw) -> Characteristic:
+@lru_cache(maxsize=64)  # outside the law, which stays picklable
+def _characteristic(law: PolynomialLaw) -> CharacteristicFunction:
     return panelled(*law.panels(), law)
 
 
 class PolynomialLaw(Noise):
-    """The law of p(xi) for a continuous germ: sums over the intervals between turning points, where p is monotone."""
+    """The law of p(xi) for a continuous germ, summed over the intervals between turning points, where p is monotone."""
 
     def __init__(self, germ: Noise, c: FloatArray, alpha: FloatArray, beta: FloatArray) -> None:
         self.germ, self.c, self.alpha, self.root_beta = germ, c, alpha, np.sqrt(beta)
@@ -78,7 +79,7 @@ class PolynomialLaw(Noise):
         return np.unique([self._polished(root) for root in roots[real].real])
 
     def _polished(self, root: float) -> float:
-        """A root of p' to the last digit, unless it is a multiple one."""
+        """A root of p' to the last digit, unless it is a multiple root."""
         for _ in range(4):
             slope, bend = self._expand(root)[1:3] * (1.0, 2.0)
             step = slope / bend if bend else 0.0
@@ -88,22 +89,16 @@ class PolynomialLaw(Noise):
         return root
 
     def _preimage(self, y: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
-        """The point of each interval where p passes y, its nearer end where it does not; and whether it does."""
+        """The point of each interval where p = y, or the end nearer to y if there is none; and whether there is one."""
         y = y[..., None]
         above = np.where(self.up, y >= self.at_right, y <= self.at_right)
         below = np.where(self.up, y <= self.at_left, y >= self.at_left)
         passes = ~(above | below | np.isnan(y))
-        sign = np.where(self.up, 1.0, -1.0)
-
-        def excess(x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-            p, dp = self._evaluate(x)
-            return sign * (p - y), sign * dp, 4e-16 * (np.abs(p - self.c[0]) + np.abs(y - self.c[0]))
-
-        x = increasing_root(excess, *self._bracket(y, passes), passes)
+        x = _root(lambda x, y: self._evaluate(x)[0] - y, *self._bracket(y, passes), y)
         return np.where(passes, x, np.where(above, self.right, self.left)), passes
 
     def _bracket(self, y: FloatArray, passes: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
-        """Finite ends of the intervals, far enough out to hold the preimage of y."""
+        """Finite ends of the intervals, far enough out to enclose the preimage of y."""
         scale = self.root_beta[1]
         inner = np.where(
             np.isfinite(self.left), self.left, np.where(np.isfinite(self.right), self.right, 0.0)
@@ -139,9 +134,9 @@ class PolynomialLaw(Noise):
     def panels(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The density as Legendre series on panels: middles, half widths and coefficients.
 
-        Each interval on which p is monotone is cut in two, and each half is seen from its end e: there y - p(e) is a
-        polynomial in xi - e with exact leading terms, so that the pole of the density at a turning value keeps its
-        digits. Panels shrink geometrically towards it.
+        Each interval on which p is monotone is cut in two, and each half is expanded around its end e: y - p(e) is a
+        polynomial in xi - e with exact leading terms, so that the pole of the density at a turning value is resolved
+        with full accuracy. Panels shrink geometrically toward it.
         """
         parts = []
         for left, right in zip(self.left, self.right, strict=True):
@@ -165,37 +160,26 @@ class PolynomialLaw(Noise):
     def _half_panels(self, end: float, edges: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Panels between the points end + edges, with y - p(end) as the coordinate; edges run away from 0."""
         q = self._shifted(end)
-        x, w = np.polynomial.legendre.leggauss(POINTS)
-        to_series = np.polynomial.legendre.legvander(x, POINTS - 1) * w[:, None] * (np.arange(POINTS) + 0.5)
-        near, far = edges[:-1], edges[1:]
-        done: list[tuple[FloatArray, FloatArray, FloatArray]] = []
-        for bisections in range(65):
-            u_near, u_far = (
-                np.polynomial.polynomial.polyval(near, q),
-                np.polynomial.polynomial.polyval(far, q),
-            )
+        value = self._evaluate(np.array(end))[0]
+
+        def fit(near: FloatArray, far: FloatArray, depth: int) -> tuple[Any, ...]:
+            u_near, u_far = polyval(near, q), polyval(far, q)
             middle, half = (u_near + u_far) / 2, (u_far - u_near) / 2
-            delta = inverse(q, middle[:, None] + half[:, None] * x, near[:, None], far[:, None])
-            slope = np.polynomial.polynomial.polyval(delta, np.polynomial.polynomial.polyder(q))
+            delta = _inverse(q, middle[:, None] + half[:, None] * NODES, near[:, None], far[:, None])
             with np.errstate(all="ignore"):
-                density = np.nan_to_num(self.germ.pdf(end + delta) / np.abs(slope), posinf=0.0)
-            series = density @ to_series
+                density = np.nan_to_num(
+                    self.germ.pdf(end + delta) / np.abs(polyval(delta, polyder(q))), posinf=0.0
+                )
+            series = density @ TO_SERIES
             series[half < 0] *= (-1.0) ** np.arange(POINTS)
-            mass, rest = (
-                2 * np.abs(half) * np.abs(series).max(axis=1),
-                np.abs(half) * np.abs(series[:, -3:]).max(axis=1),
-            )
+            mass = 2 * np.abs(half) * np.abs(series).max(axis=1)
+            rest = np.abs(half) * np.abs(series[:, -3:]).max(axis=1)
             fine = (rest <= 4e-15 * mass) | (rest < 1e-18)
-            # Next to the end there is next to nothing; and what is left of a jump after 64 bisections is rounding.
-            fine |= (np.abs(far) <= 1e-30 * np.abs(edges[-1])) | (bisections == 64)
-            done.append((self._evaluate(np.array(end))[0] + middle[fine], np.abs(half[fine]), series[fine]))
-            near, far = near[~fine], far[~fine]
-            if not near.size:
-                break
-            cut = (near + far) / 2
-            near, far = np.concatenate([near, cut]), np.concatenate([cut, far])
-        panels = tuple(np.concatenate(part) for part in zip(*done, strict=True))
-        return panels[0], panels[1], panels[2]
+            # The mass next to the end is negligible, and so is the rest of a jump after 64 bisections.
+            fine |= (np.abs(far) <= 1e-30 * np.abs(edges[-1])) | (depth == 64)
+            return fine, value + middle, np.abs(half), series
+
+        return bisected(edges, fit)
 
     def _shifted(self, end: float) -> FloatArray:
         """Coefficients of p(end + delta) - p(end) in powers of delta; at a turning point the slope is exactly 0."""
@@ -220,31 +204,29 @@ class PolynomialLaw(Noise):
     def logcf(self, t: ArrayLike) -> ComplexArray:
         return _characteristic(self).logcf(np.asarray(t, dtype=np.complex128))
 
-    def _density_at(self, xi: FloatArray, passes: NDArray[np.bool_]) -> FloatArray:
-        point = np.where(passes, xi, self.median)
-        with np.errstate(divide="ignore"):
-            return np.where(passes, self.germ.pdf(point) / np.abs(self._evaluate(point)[1]), 0.0)
-
     def _densities(self, y: FloatArray) -> FloatArray:
-        """What each interval adds to the density at y, along a new last axis."""
-        return self._density_at(*self._preimage(y))
-
-    def _tails_and_density(self, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Contribution of each interval to the density at y, along a new last axis."""
         xi, passes = self._preimage(y)
-        before, after = self._mass(self.left, xi), self._mass(xi, self.right)
-        density = self._density_at(xi, passes)
-        sums = [np.where(self.up, before, after), np.where(self.up, after, before), density]
-        cdf, sf, pdf = (np.where(np.isnan(y), np.nan, part.sum(axis=-1)) for part in sums)
-        return cdf, sf, pdf
+        xi = np.where(passes, xi, self.median)
+        with np.errstate(divide="ignore"):
+            return np.where(passes, self.germ.pdf(xi) / np.abs(self._evaluate(xi)[1]), 0.0)
+
+    def _tail(self, x: ArrayLike, upper: bool) -> FloatArray:
+        """P(M <= x), or P(M > x)."""
+        y = np.asarray(x, dtype=float)
+        xi, _ = self._preimage(y)
+        mass = np.where(self.up == upper, self._mass(xi, self.right), self._mass(self.left, xi))
+        return np.where(np.isnan(y), np.nan, mass.sum(axis=-1))
 
     def pdf(self, x: ArrayLike) -> FloatArray:
-        return self._tails_and_density(np.asarray(x, dtype=float))[2]
+        y = np.asarray(x, dtype=float)
+        return np.where(np.isnan(y), np.nan, self._densities(y).sum(axis=-1))
 
     def cdf(self, x: ArrayLike) -> FloatArray:
-        return self._tails_and_density(np.asarray(x, dtype=float))[0]
+        return self._tail(x, upper=False)
 
     def sf(self, x: ArrayLike) -> FloatArray:
-        return self._tails_and_density(np.asarray(x, dtype=float))[1]
+        return self._tail(x, upper=True)
 
     def ppf(self, q: ArrayLike) -> FloatArray:
         q = np.asarray(q, dtype=float)
@@ -263,20 +245,19 @@ class PolynomialLaw(Noise):
             at_end = np.where(xi > self.median, self.at_right[0], self.at_left[0])
             return np.where(finite, y, np.where(np.isnan(xi), np.nan, at_end))
         inside = (below > 0) & (above > 0)
-        lower = below <= above
         lo = self._extreme(np.where(inside, below, 0.5), np.min)
         hi = self._extreme(np.where(inside, above, 0.5), np.max)
 
-        def excess(y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-            # Newton's method on the logarithm of a tail goes straight where the tail itself is flat.
-            cdf, sf, pdf = self._tails_and_density(y)
-            with np.errstate(all="ignore"):
-                tail = np.where(lower, cdf, sf)
-                gap = np.log(tail / np.where(lower, below, above))
-                slope = pdf / tail
-                return np.where(lower, gap, -gap), slope, 1e-15 + 1e-15 * np.abs(y - self.c[0]) * slope
+        def excess(y: FloatArray, below: FloatArray, above: FloatArray) -> FloatArray:
+            # the logarithm of a tail is nearly straight where the tail itself is flat
+            lower = below <= above
+            result = np.empty_like(y)
+            result[lower] = np.log(self.cdf(y[lower]) / below[lower])
+            result[~lower] = -np.log(self.sf(y[~lower]) / above[~lower])
+            return result
 
-        y = increasing_root(excess, lo, hi, inside)
+        # xatol is what values of p are rounded to
+        y = _root(excess, lo, hi, below, above, xatol=1e-16 * float(np.abs(self.c).sum()))
         ends = self.support()
         y = np.where(inside, y, np.where(below <= 0, ends[0], ends[1]))
         return np.where((below >= 0) & (above >= 0), y, np.nan)
@@ -288,27 +269,27 @@ class PolynomialLaw(Noise):
         return (self.germ.isf, below), (self.germ.ppf, above)
 
     def _extreme(self, level: FloatArray, choose: Callable[..., FloatArray]) -> FloatArray:
-        """Smallest or largest p over a central interval of the germ that leaves out half of the level."""
+        """Smallest or largest p over a central interval of the germ that excludes half of the level."""
         ends = np.stack([self.germ.ppf(level / 4), self.germ.isf(level / 4)], axis=-1)
         turning = np.clip(self.left[1:], ends[..., :1], ends[..., 1:])
         return choose(self._evaluate(np.concatenate([ends, turning], axis=-1))[0], axis=-1)
 
     def pdf_near(self, point: float, offset: FloatArray) -> FloatArray:
         density = self._densities(point + offset)
-        # Branches that end at the point are seen from there, so that the pole at a turning value keeps its digits.
+        # Branches that end at the point are expanded around it, so that the pole at a turning value is accurate.
         for k, (left, right) in enumerate(zip(self.left, self.right, strict=True)):
             for end, other, value in ((left, right, self.at_left[k]), (right, left, self.at_right[k])):
                 if value == point and np.isfinite(end):
                     far = other - end if np.isfinite(other) else np.sign(other) * self.root_beta[1]
                     q = self._shifted(float(end))
-                    reach = np.polynomial.polynomial.polyval(far, q)
+                    reach = polyval(far, q)
                     near = (offset / reach > 0) & (offset / reach < BESIDE)
-                    # an octave of delta that holds it
-                    ladder = far * 2.0 ** -np.arange(1000.0, -1.0, -1.0)
-                    steps = np.abs(np.polynomial.polynomial.polyval(ladder, q))
+                    # an octave of delta that contains it
+                    ladder = far * np.append(0.0, 2.0 ** -np.arange(1000.0, -1.0, -1.0))
+                    steps = np.abs(polyval(ladder, q))
                     k_far = np.clip(np.searchsorted(steps, np.abs(offset[near])), 1, len(ladder) - 1)
-                    delta = inverse(q, offset[near], ladder[k_far - 1], ladder[k_far])
-                    slope = np.polynomial.polynomial.polyval(delta, np.polynomial.polynomial.polyder(q))
+                    delta = _inverse(q, offset[near], ladder[k_far - 1], ladder[k_far])
+                    slope = polyval(delta, polyder(q))
                     with np.errstate(divide="ignore"):
                         density[near, k] = self.germ.pdf(end + delta) / np.abs(slope)
         return np.asarray(density.sum(axis=-1))
@@ -323,3 +304,16 @@ class PolynomialLaw(Noise):
     def support(self) -> tuple[float, float]:
         ends = np.append(self.at_left, self.at_right)
         return float(ends.min()), float(ends.max())
+
+
+def _inverse(q: FloatArray, u: FloatArray, near: FloatArray, far: FloatArray) -> FloatArray:
+    """delta between near and far with q(delta) = u, where q is monotone."""
+    return _root(lambda delta, u: polyval(delta, q) - u, near, far, u)
+
+
+def _root(
+    func: Callable[..., FloatArray], low: FloatArray, high: FloatArray, *args: FloatArray, xatol: float = 0.0
+) -> FloatArray:
+    """Roots of func(x, *args) between low and high, elementwise; NaN where the signs do not differ."""
+    with np.errstate(all="ignore"):
+        return np.asarray(find_root(func, (low, high), args=args, tolerances={"xatol": xatol}).x)

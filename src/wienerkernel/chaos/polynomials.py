@@ -82,7 +82,7 @@ class OrthogonalBasis:
 
     def __init__(self, law: Any, size: int, normalized: bool = True) -> None:
         self._law = as_noise(law)
-        # any variance will do for degree 1
+        # degree 1 needs a variance only
         if size < 1 or (size > 2 and size - 1 > max_degree(self._law)):
             raise _degree_error(self._law, size, size - 1)
         self._normalized = bool(normalized)
@@ -148,17 +148,7 @@ class OrthogonalBasis:
 
 
 def max_degree(law: Any) -> float:
-    """Largest degree of a polynomial with finite second moment and positive norm under a law.
-
-    Parameters
-    ----------
-    law : frozen scipy.stats law, str, array of residuals or Noise
-
-    Returns
-    -------
-    float
-        An integer, or inf where all moments exist.
-    """
+    """Largest degree of a polynomial with finite second moment and positive norm under a law, inf if all moments exist."""
     noise = as_noise(law)
     finite = finite_atoms(noise)
     return _moment_degree(noise) if finite is None else len(finite[0]) - 1
@@ -167,15 +157,7 @@ def max_degree(law: Any) -> float:
 def exact_rule(law: Noise, degree: int) -> Rule:
     """Nodes and weights that integrate polynomials up to ``degree`` exactly against a law.
 
-    Parameters
-    ----------
-    law : Noise
-    degree : int
-        The moments up to the next even number must exist.
-
-    Returns
-    -------
-    nodes, weights : ndarrays of shape (n,)
+    The moments up to the next even number must exist.
     """
     finite = finite_atoms(law)
     if finite is not None:
@@ -184,7 +166,7 @@ def exact_rule(law: Noise, degree: int) -> Rule:
     if half > _moment_degree(law):
         raise _degree_error(law, half, half)
     alpha, beta = coefficients(law, max(half, 1))
-    # The last diagonal entry enters moments of order 2 half + 1 and higher only, so that it may be any number.
+    # The last diagonal entry affects moments of order 2 half + 1 and higher only, so that it may be any number.
     return golub_welsch(np.append(alpha, alpha[-1]), beta)
 
 
@@ -193,7 +175,7 @@ def _degree_error(law: Noise, got: int, degree: int) -> ValueError:
         return ValueError(f"the number of polynomials must be at least 1, got {got}")
     why = "atoms" if law.discrete else "finite moments"
     return ValueError(
-        f"{law!r} has {why} for polynomials up to degree {max_degree(law)} only, degree {degree} was asked for"
+        f"{law!r} has {why} for polynomials up to degree {max_degree(law)} only, but degree {degree} is needed"
     )
 
 

@@ -56,7 +56,7 @@ CLASSICAL: dict[str, Callable[..., tuple[Coefficients, float]]] = {
     "uniform": lambda k: (_jacobi(k, 1.0, 1.0), 1.0),
     "beta": lambda k, a, b: (_jacobi(k, a, b), 1.0),
 }
-"""Name in ``scipy.stats`` -> coefficients of the classical polynomials, and the scale at which they are the law's."""
+"""Name in ``scipy.stats`` -> coefficients of the classical polynomials, and the scale of the law they belong to."""
 
 
 @lru_cache(maxsize=256)
@@ -84,7 +84,7 @@ def affine(alpha: FloatArray, beta: FloatArray, loc: float, scale: float) -> Coe
 
 
 def stieltjes(x: FloatArray, w: FloatArray, degree: int) -> Coefficients:
-    """Every sum has its own accuracy at every node, so far nodes of tiny weight do no harm."""
+    """Stieltjes' method: values at different nodes do not mix, so that distant nodes of tiny weight do no harm."""
     alpha, beta = np.zeros(degree), np.ones(degree + 1)
     w = w / w.sum()
     before, phi = np.zeros_like(x), np.ones_like(x)
@@ -97,7 +97,7 @@ def stieltjes(x: FloatArray, w: FloatArray, degree: int) -> Coefficients:
 
 
 def lanczos(x: FloatArray, w: FloatArray, degree: int) -> Coefficients:
-    """With full reorthogonalization, so that the degree may reach the number of atoms."""
+    """Lanczos' method with full reorthogonalization, so that the degree may reach the number of atoms."""
     center = float(w @ x)
     scale = float(np.sqrt(w @ (x - center) ** 2))
     z = (x - center) / scale

@@ -1,8 +1,7 @@
-"""The command line: the whole job from a table of measurements to predictions and a report. Needs the extra ``cli``.
+"""The command line: from a table of measurements to predictions and a report. Needs the extra ``cli``.
 
-Results go to standard output, everything said along the way to standard error. A mistake in the data or the model is one
-line on standard error and exit code 1; a command that is called wrongly, with options that no data and no model could
-make right, has exit code 2.
+Results go to standard output, messages to standard error. An error in the data or the model is one line on standard
+error and exit code 1; wrong usage, options that are invalid for any data and model, has exit code 2.
 """
 
 from __future__ import annotations
@@ -22,18 +21,18 @@ except ImportError as _error:  # pragma: no cover
 
 
 def main() -> None:
-    """Run the command line; a mistake of the user's ends in one line, not in a traceback."""
+    """Run the command line; a user error prints one line, not a traceback."""
     try:
         app()
     except BrokenPipeError:
-        # Whoever read our output has enough of it; without this, Python would complain when it ends.
+        # The reader of our output closed it; without this, Python would print an error when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:
         where = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
         sys.exit(f"wienerkernel: {where}")
     except MemoryError as error:
-        sys.exit(f"wienerkernel: there is not enough memory for so many samples: {error}")
+        sys.exit(f"wienerkernel: not enough memory for this many samples: {error}")
     except (ImportError, ValueError) as error:  # a package of an extra is missing, or an argument is wrong
         line = f"wienerkernel: {' '.join(str(error).split())}"
         if isinstance(error, UsageError):

@@ -1,4 +1,4 @@
-"""The application that the commands belong to."""
+"""The application and its commands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .show import explore, report
 __all__ = ["app"]
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich"
+    no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="markdown"
 )
 
 
@@ -28,13 +28,13 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(epilog="To begin with: wienerkernel demo --out demo")
+@app.callback(epilog="To get started: wienerkernel demo --out demo")
 def _commands(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Kernel regression under non-Gaussian noise: exact predictive laws, and the uncertainty split by its cause."""
+    """Kernel regression under non-Gaussian noise: exact predictive distributions, and uncertainty by cause."""
 
 
 for _command, _example in (

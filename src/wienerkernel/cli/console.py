@@ -1,4 +1,4 @@
-"""What the commands share: where they print, warnings as notes, models with the names of their inputs."""
+"""What the commands share: output, progress, warnings as notes, options, and loading of models."""
 
 from __future__ import annotations
 
@@ -37,22 +37,13 @@ __all__ = [
 
 
 class UsageError(ValueError):
-    """A command is called wrongly: an option has a value that no data and no model could make right."""
+    """Wrong usage: an option has a value that is invalid for any data and model."""
 
 
 def numeric(kind: type[int | float], low: float = -math.inf, high: float = math.inf) -> dict[str, Any]:
-    """How the text of an option becomes a finite number: by the rule for all texts, which Python's own is not.
+    """Arguments of ``typer.Option`` for a finite number in [low, high].
 
-    Parameters
-    ----------
-    kind : {int, float}
-    low, high : float
-        Bounds, both included.
-
-    Returns
-    -------
-    dict
-        Arguments of ``typer.Option``.
+    It is parsed by the library's rule for numbers, which is stricter than Python's.
     """
     wanted = "an integer" if kind is int else "a finite number"
     if high < math.inf:
@@ -75,10 +66,12 @@ def numeric(kind: type[int | float], low: float = -math.inf, high: float = math.
 
 RESULTS, MESSAGES = Console(soft_wrap=True), Console(stderr=True, soft_wrap=True)
 
-Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
 Model = Annotated[
     Path,
-    typer.Argument(help="A model that [bold]wienerkernel fit[/bold] or save() wrote.", show_default=False),
+    typer.Argument(
+        help="Model file written by `wienerkernel fit` or `save()`.", metavar="MODEL", show_default=False
+    ),
 ]
 
 
@@ -93,33 +86,33 @@ def say(text: str, style: str | None = None) -> None:
 
 
 def say_written(path: Path | str, what: str = "") -> None:
-    """Tell that a file was written."""
+    """Report that a file was written."""
     say(f"wrote {path}" + f"  {what}" * bool(what))
 
 
 @contextmanager
 def notes() -> Iterator[None]:
-    """Show warnings as notes in one line each, once each."""
-    told: set[str] = set()
+    """Show each distinct warning as a one-line note."""
+    shown: set[str] = set()
 
-    def tell(message: Warning | str, *_: Any, **__: Any) -> None:
+    def note(message: Warning | str, *_: Any, **__: Any) -> None:
         text = " ".join(str(message).split())
-        if text not in told:
-            told.add(text)
+        if text not in shown:
+            shown.add(text)
             say(f"note: {text}", style="yellow")
 
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        # The commands know the columns by name and hand them over as arrays.
+        # The commands select columns by name and pass arrays.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         warnings.filterwarnings("ignore", category=DeprecationWarning)
-        warnings.showwarning = tell
+        warnings.showwarning = note
         yield
 
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show that something takes its time, if someone is watching."""
+    """Show a spinner on a terminal."""
     if not MESSAGES.is_terminal:
         yield
         return
@@ -128,23 +121,25 @@ def working(what: str) -> Iterator[None]:
 
 
 def progress(*columns: Any) -> Progress:
-    """A progress bar on standard error, if someone is watching."""
+    """A progress bar on standard error, if that is a terminal."""
     shown = (TextColumn("{task.description:<28}"), BarColumn(), *columns, TimeElapsedColumn())
     return Progress(*shown, console=MESSAGES, disable=not MESSAGES.is_terminal)
 
 
 def may_write(path: Path, force: bool) -> None:
-    """End with advice if a file exists and must not be replaced, or cannot be written."""
+    """Raise early if a file exists and must not be replaced, or cannot be written."""
     from ..io.files import check_writable
 
     try:
         check_writable(path, overwrite=force)
     except FileExistsError:
-        raise ValueError(f"{path} exists already: choose another name, or --force to overwrite it") from None
+        raise ValueError(
+            f"{path} exists already: choose another name, or use --force to overwrite it"
+        ) from None
 
 
 def listed(text: str) -> list[str]:
-    """Names that are separated by commas."""
+    """Comma-separated names."""
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
@@ -157,8 +152,7 @@ def load_model(path: Path) -> WienerKernelRegressor:
 
 
 def input_names(model: WienerKernelRegressor) -> Sequence[str]:
-    """Names of the inputs: those of the columns it was fitted to, or x, or x1, x2, ..."""
-    if hasattr(model, "feature_names_in_"):
-        return [str(name) for name in model.feature_names_in_]
-    n = model.n_features_in_
-    return ["x"] if n == 1 else [f"x{k}" for k in range(1, n + 1)]
+    """Names of the inputs: those of the columns the model was fitted to, or x, or x1, x2, ..."""
+    from ..evaluation.report.numbers import default_names
+
+    return default_names(model)

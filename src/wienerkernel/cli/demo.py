@@ -1,4 +1,4 @@
-"""The command ``demo``: the whole job on a small data set, with the commands that do the same."""
+"""The command ``demo``: the whole workflow on a small data set."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ from .show import report
 
 __all__ = ["demo"]
 
-N_PLACES, N_REPEATS = 30, 2
-SHAPE, SCALE = 1.5, 0.6
-
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the files; made if need be.")] = Path("demo"),
-    seed: Annotated[int, typer.Option(help="Seed of the data.", **numeric(int, 0))] = 0,
+    out: Annotated[Path, typer.Option(help="Output folder; created if missing.", metavar="FOLDER")] = Path(
+        "demo"
+    ),
+    seed: Annotated[int, typer.Option(help="Seed of the simulated data.", **numeric(int, 0))] = 0,
     force: Force = False,
 ) -> None:
-    """Make a small data set with skewed noise; then fit, predict, plan and report, telling the commands for it."""
+    """Run the whole workflow on simulated data.
+
+    Simulate a small data set with skewed noise, then fit, predict, plan and report, printing each command.
+    """
     out.mkdir(parents=True, exist_ok=True)
     data, new, model = out / "data.csv", out / "new.csv", out / "model.wk"
     predictions, page = out / "predictions.csv", out / "report.html"
@@ -41,17 +43,16 @@ def demo(
 
 
 def _write_data(data: Path, new: Path, seed: int, force: bool) -> None:
-    """Samples y of a smooth function of x, with Gamma noise and a gap; and a grid of x to predict at."""
+    """Samples y of a smooth function of x with Gamma noise and a gap, and a grid of x to predict at."""
     import numpy as np
 
     from ..experiments.system import truth
     from ..io.tables import table_writer
 
     generator = np.random.default_rng(seed)
-    places = np.concatenate([np.linspace(-5, 1.5, N_PLACES - 6), np.linspace(3.5, 5, 6)])
-    x = np.repeat(places, N_REPEATS)
-    y = truth(x) + generator.gamma(SHAPE, SCALE, size=len(x))
-    for path, columns in ((data, {"x": x, "y": y.round(4)}), (new, {"x": np.linspace(-6, 6, 121)})):
+    x = np.repeat(np.concatenate([np.linspace(-5, 1.5, 24), np.linspace(3.5, 5, 6)]), 2)
+    y = truth(x) + generator.gamma(1.5, 0.6, size=len(x))
+    for path, columns in ((data, {"x": x, "y": y}), (new, {"x": np.linspace(-6, 6, 121)})):
         with table_writer(path, overwrite=force) as writer:
             writer.write({name: values.round(4) for name, values in columns.items()})
         say_written(path)

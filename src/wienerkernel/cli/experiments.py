@@ -12,17 +12,20 @@ from .console import notes, numeric, progress, show
 
 __all__ = ["paper", "safe_optimization"]
 
-Folder = Annotated[Path, typer.Option(help="Folder for the files; made if need be.")]
+Folder = Annotated[Path, typer.Option(help="Output folder; created if missing.", metavar="FOLDER")]
 
 
 def paper(
     out: Folder = Path("out"),
     seed: Annotated[
         int,
-        typer.Option(help="Seed of the noise in the data and of the drawn functions.", **numeric(int, 0)),
+        typer.Option(help="Seed of the noise and of the sampled functions.", **numeric(int, 0)),
     ] = 0,
 ) -> None:
-    """Reproduce the paper's numerical section: figures as PNG and SVG, the numbers as CSV, and a calibration check."""
+    """Reproduce the figures and numbers of the paper.
+
+    Figures are written as PNG and SVG and their numbers as CSV, with a check of the calibration of 90 % intervals.
+    """
     written: list[tuple[str, Path]] = []
     with notes(), progress(MofNCompleteColumn()) as bar:
         task = bar.add_task("fitting", total=9)
@@ -36,18 +39,20 @@ def paper(
 
 def safe_optimization(
     out: Folder = Path("out"),
-    runs: Annotated[int, typer.Option(help="Runs of each bound.", **numeric(int, 1))] = 100,
-    steps: Annotated[int, typer.Option(help="Evaluations of each run.", **numeric(int, 1))] = 100,
+    runs: Annotated[int, typer.Option(help="Number of runs per bound.", **numeric(int, 1))] = 100,
+    steps: Annotated[int, typer.Option(help="Number of evaluations per run.", **numeric(int, 1))] = 100,
     seed: Annotated[int, typer.Option(help="Seed of the noise.", **numeric(int, 0))] = 0,
 ) -> None:
-    """Optimize without leaving the safe set, under four bounds: regret and violations, as a table and a figure."""
+    """Compare four error bounds in safe optimization.
+
+    Regret and violations are written as CSV and as a figure.
+    """
     with notes(), progress(MofNCompleteColumn()) as bar:
         task = bar.add_task("steps", total=3 * 4 * steps)
         from ..experiments.safe_optimization import reproduce
 
         done = reproduce(out, runs=runs, steps=steps, seed=seed, progress=lambda: bar.advance(task))
-        written = list(done)
-    _show_written(written)
+        _show_written(list(done))
 
 
 def _show_written(written: list[tuple[str, Path]]) -> None:

@@ -1,4 +1,4 @@
-"""The command ``fit``: from a table to a saved model, with what was found in words and numbers."""
+"""The command ``fit``: from a table to a saved model and a summary of it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["fit"]
 
 
 class Tuning(StrEnum):
-    """How unknown parameters are found."""
+    """How unknown parameters are estimated."""
 
     likelihood = "likelihood"
     loo = "loo"
@@ -28,7 +28,7 @@ class Tuning(StrEnum):
 
 
 class Trend(StrEnum):
-    """What is estimated without penalty."""
+    """Part of the function that is not regularized."""
 
     none = "none"
     constant = "constant"
@@ -39,57 +39,62 @@ def fit(
     data: Annotated[
         Path,
         typer.Argument(
-            help="Table of samples: CSV with names in the first row, or Parquet; - is standard input.",
+            help="Table of samples, CSV with a header row or Parquet; - reads standard input.",
+            metavar="DATA",
             show_default=False,
         ),
     ],
-    target: Annotated[str, typer.Option(help="Column with the observations y.", show_default=False)],
+    target: Annotated[
+        str, typer.Option(help="Column with the observations.", metavar="NAME", show_default=False)
+    ],
     inputs: Annotated[
         str | None,
         typer.Option(
-            help="Columns with the inputs x, separated by commas.", show_default="all other columns"
+            help="Input columns, comma-separated.", metavar="NAMES", show_default="all other columns"
         ),
     ] = None,
     noise: Annotated[
         str | None,
         typer.Option(
-            help='Law of the noise: all of it, "gamma(0.25, scale=2)"; its name, "gamma", with scale and shape to be found; '
-            'or "residuals", with its shape taken from the data.',
-            show_default="normal, its variance to be found",
+            help="Noise law: known, as `gamma(0.25, scale=2)`; a family, as `gamma`, whose scale and shape are estimated; or "
+            "`residuals`, whose shape is taken from the data.",
+            metavar="LAW",
+            show_default="normal with unknown variance",
         ),
     ] = None,
     kernel: Annotated[
         str | None,
         typer.Option(
-            help='Formula of the kernel: "rbf", "matern52*periodic", "2.0*rbf(length_scale=0.5) + linear". One without '
-            "numbers gets a variance in front. Names: rbf, matern12, matern32, matern52, rational_quadratic, periodic, "
-            "linear, polynomial, constant.",
+            help="Kernel formula, as `rbf`, `matern52*periodic` or `2.0*rbf(length_scale=0.5) + linear`. Names: rbf, "
+            "matern12, matern32, matern52, rational_quadratic, periodic, linear, polynomial, constant. A formula without "
+            "numbers is multiplied by a variance.",
+            metavar="FORMULA",
             show_default="rbf",
         ),
     ] = None,
     tuning: Annotated[
         Tuning,
         typer.Option(
-            help="How hyperparameters and unknown parts of the noise are found: by the likelihood, by the leave-one-out "
-            "score under the exact law of the noise, or not at all."
+            help="How to estimate hyperparameters and unknown parts of the noise law: by likelihood, by the leave-one-out "
+            "score under the exact noise law, or not at all."
         ),
     ] = Tuning.likelihood,
-    trend: Annotated[
-        Trend, typer.Option(help="Part of the function that is estimated without penalty.")
-    ] = Trend.none,
+    trend: Annotated[Trend, typer.Option(help="Part of the function that is not regularized.")] = Trend.none,
     ridge: Annotated[
         float | None,
-        typer.Option(help="Ridge of the regression.", show_default="the noise variance", **numeric(float)),
+        typer.Option(help="Regularization parameter.", show_default="the noise variance", **numeric(float)),
     ] = None,
     restarts: Annotated[
         int,
-        typer.Option(help="Further searches from random starting points.", **numeric(int, 0)),
+        typer.Option(help="Additional optimizer runs from random starting points.", **numeric(int, 0)),
     ] = 0,
-    seed: Annotated[int, typer.Option(help="Seed of those points.", **numeric(int, 0))] = 0,
-    output: Annotated[Path, typer.Option("--output", "-o", help="File for the model.")] = Path("model.wk"),
+    seed: Annotated[int, typer.Option(help="Seed of the random starting points.", **numeric(int, 0))] = 0,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Output file for the model.", metavar="FILE")
+    ] = Path("model.wk"),
     force: Force = False,
 ) -> None:
-    """Fit a model to a table of samples, tell what was found, and save it."""
+    """Fit a model to a table of samples, save it, and print a summary."""
     if ridge is not None and ridge <= 0:
         raise UsageError(f"--ridge must be a positive number, got {ridge:g}")
     may_write(output, force)
@@ -118,7 +123,7 @@ def fit(
 
 
 def _checked_noise(text: str | None, tuned: bool) -> str | None:
-    """The noise as text, after it has been parsed: a mistake in it should not wait for the data."""
+    """The noise as given, after it has been parsed, so that an error in it is reported before the data are read."""
     if text is not None:
         from ..noise.family import known_noise, noise_model
 
@@ -132,7 +137,7 @@ def _checked_noise(text: str | None, tuned: bool) -> str | None:
 
 
 def _kernel(text: str | None, tuned: bool) -> Kernel | None:
-    """The kernel; one whose formula has no number in it describes a shape, and gets a variance to be tuned."""
+    """The kernel; a formula without a variance gets one that is tuned."""
     if text is None:
         return None
     from ..kernels import Constant
@@ -155,20 +160,18 @@ def _read(data: Path, target: str, inputs: str | None) -> tuple[list[str], Float
         with open_table(data) as table:
             names = [name for name in table.names if name != target] if inputs is None else listed(inputs)
             if target in names:
-                raise UsageError(
-                    f"the target {target!r} is among the inputs as well: leave it out of --inputs"
-                )
+                raise UsageError(f"the target {target!r} is also among the inputs: remove it from --inputs")
             if len(set(names)) < len(names):
                 raise UsageError(f"--inputs names a column twice: {inputs}")
             if not names:
-                raise ValueError(f"{table.file}: there is no column beside {target!r} to serve as input")
+                raise ValueError(f"{table.file}: there is no column besides {target!r} to use as input")
             try:
                 values = read_numbers(table, [*names, target], largest() ** 0.5)
             except ValueError as error:
-                hint = "; --inputs says which columns are inputs" if inputs is None and len(names) > 1 else ""
+                hint = "; choose the input columns with --inputs" if inputs is None and len(names) > 1 else ""
                 raise ValueError(f"{error}{hint}") from None
     if len(values) < 2:
-        raise ValueError(f"{data}: one sample is too few to fit a model, at least two are needed")
+        raise ValueError(f"{data}: at least two samples are needed to fit a model, got one")
     return names, values[:, :-1].copy(), values[:, -1].copy()
 
 
@@ -183,28 +186,32 @@ def _save(model: WienerKernelRegressor, names: list[str], target: str, output: P
 
 
 def _show_findings(model: WienerKernelRegressor, X: FloatArray) -> None:
-    """Show kernel, noise, the uncertainty by cause, and how right the model is about its own errors."""
+    """Show kernel, noise, the uncertainty by cause, and leave-one-out scores."""
     import numpy as np
 
+    from ..evaluation.plotting import CAUSES
+
     noise = model.noise_
-    show("what was found", style="bold")
+    show("fitted model", style="bold")
     show(f"  kernel     {rounded(repr(model.kernel_))}")
     show(f"  noise      {rounded(repr(noise))}")
     mean = noise.mean() if abs(noise.mean()) > 1e-12 * noise.std() else 0.0
     show(f"             mean {mean:.4g}, standard deviation {noise.std():.4g}")
 
     parts = model.uncertainty(X)
-    show("uncertainty of an observation, averaged over the data", style="bold")
-    for name, variance, remedy in (
-        ("noise", parts.noise, "noise of the samples; more of them lower it"),
-        ("model", parts.model, "places not looked at; samples there lower it"),
-        ("aleatoric", parts.aleatoric, "noise of the observation; nothing lowers it"),
-    ):
-        std, share = np.sqrt(np.mean(variance)), np.mean(variance) / np.mean(parts.total)
-        show(f"  {name:<10} {std:<9.4g} {share:>4.0%}  {remedy}")
+    show("standard deviation of a new observation by cause, averaged over the data", style="bold")
+    remedies = {
+        "noise": "reduced by more samples",
+        "model": "reduced by samples at new inputs",
+        "aleatoric": "not reduced by more samples",
+    }
+    for cause, remedy in remedies.items():
+        variance = np.mean(getattr(parts, cause))
+        share = variance / np.mean(parts.total)
+        show(f"  {cause:<10} {np.sqrt(variance):<9.4g} {share:>4.0%}  {CAUSES[cause]}; {remedy}")
 
     report = model.score_report()
-    show("each sample predicted from the others", style="bold")
+    show("leave-one-out scores", style="bold")
     show(f"  log score  {np.mean(report.log_score):.4f} per sample")
     for level in (0.5, 0.9):
-        show(f"  coverage   {report.coverage(level):.1%} lie in their {level:.0%} intervals")
+        show(f"  coverage   {report.coverage(level):.1%} of samples in their {level:.0%} intervals")

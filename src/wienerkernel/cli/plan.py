@@ -1,4 +1,4 @@
-"""The command ``plan``: how many more samples, and where."""
+"""The command ``plan``: how many more samples are needed, and where."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 __all__ = ["plan"]
 
-GRID, SPREAD = 201, 256
+CANDIDATES = 201
 
 
 class Of(StrEnum):
-    """Whose standard deviation is to become small."""
+    """What --std refers to."""
 
     function = "function"
     estimate = "estimate"
 
 
 class Goal(StrEnum):
-    """What new samples are to make small."""
+    """What new samples should reduce."""
 
     average = "average"
     worst = "worst"
@@ -40,30 +40,34 @@ def plan(
     at: Annotated[
         list[str] | None,
         typer.Option(
-            help="The place of interest, name=number for every input; commas or several --at.",
+            help="Input of interest: a value for every input, comma-separated or in several --at.",
+            metavar="NAME=NUMBER",
             show_default=False,
         ),
     ] = None,
     std: Annotated[
         float | None,
-        typer.Option(help="Standard deviation to be reached there.", show_default=False, **numeric(float)),
+        typer.Option(help="Target standard deviation at that input.", show_default=False, **numeric(float)),
     ] = None,
     of: Annotated[
         Of,
         typer.Option(
-            help="Of the function, noise and model part together, or of its estimate, the noise part alone."
+            help="What --std refers to: the function (noise in the data and unexplored inputs) or the estimate (noise in "
+            "the data only)."
         ),
     ] = Of.function,
     goal: Annotated[
-        Goal, typer.Option(help="What the proposed samples lower most: the average or the worst variance.")
+        Goal, typer.Option(help="Variance over the range of the data that the proposed samples reduce.")
     ] = Goal.average,
-    samples: Annotated[int, typer.Option(help="How many places to propose.", **numeric(int, 1, 100))] = 1,
+    samples: Annotated[int, typer.Option(help="Number of inputs to propose.", **numeric(int, 1, 100))] = 1,
 ) -> None:
-    """Tell how many more samples a place needs for a given accuracy, and where samples help most."""
+    """Plan new samples: how many are needed, and where they help most.
+
+    With --at and --std, show how many more samples bring the standard deviation at an input down to a target. In any
+    case, propose inputs for new samples within the range of the data.
+    """
     if (at is None) != (std is None):
-        raise UsageError(
-            "--at and --std belong together: a place, and the standard deviation to be reached there"
-        )
+        raise UsageError("--at and --std belong together: an input, and the target standard deviation there")
     if std is not None and std <= 0:
         raise UsageError(f"--std must be positive, got {std:g}")
     fitted = load_model(model)
@@ -74,7 +78,7 @@ def plan(
 
 
 def _place(at: Sequence[str], names: Sequence[str]) -> dict[str, float]:
-    """The place that the user names, with one number for each input."""
+    """The values given by --at, one for each input, in the order of the model."""
     wanted = f"--at needs a number for every input of the model, {','.join(f'{name}=...' for name in names)}"
     place: dict[str, float] = {}
     for part in (part for text in at for part in listed(text)):
@@ -93,23 +97,25 @@ def _place(at: Sequence[str], names: Sequence[str]) -> dict[str, float]:
 
 
 def _show_number(model: WienerKernelRegressor, place: dict[str, float], std: float, of: str) -> None:
+    from ..evaluation.plotting import CAUSES
+
     X = [list(place.values())]
     needed, parts = model.samples_needed(X, std=std, of=of), model.uncertainty(X)
     number, bound = int(needed.number[0]), int(needed.paper_bound[0])
     what = "the function" if of == "function" else "the estimate"
-    noise, model_part = (
-        float(part.max()) ** 0.5 for part in (parts.noise, parts.model)
-    )  # of the largest output
+    # of several outputs, the largest
+    causes = (
+        f"{CAUSES[cause]} {float(getattr(parts, cause).max()) ** 0.5:.4g}" for cause in ("noise", "model")
+    )
     show(
-        f"At {_named(place)} the standard deviation of {what} is {float(needed.before[0]):.4g} "
-        f"(noise {noise:.4g}, model {model_part:.4g})."
+        f"At {_named(place)} the standard deviation of {what} is {float(needed.before[0]):.4g} ({', '.join(causes)})."
     )
     if number == 0:
-        show(f"That is at most {std:g} already: no more samples are needed there.")
+        show(f"This is already at most {std:g}: no more samples are needed there.")
     else:
         show(
-            f"{number} more {'sample' if number == 1 else 'samples'} there bring it to {float(needed.after[0]):.4g}; "
-            f"the noise variance over {std:g} squared would say {bound}."
+            f"{number} more {'sample' if number == 1 else 'samples'} there reduce it to {float(needed.after[0]):.4g}; "
+            f"the bound sigma^2 / {std:g}^2 gives {bound}."
         )
 
 
@@ -122,25 +128,20 @@ def _show_places(model: WienerKernelRegressor, samples: int, goal: str) -> None:
     show(f"Within the range of the data, the {goal} standard deviation of the function is {stds[0]:.4g}.")
     for k, point in enumerate(found.points):
         place = dict(zip(names, map(float, point), strict=True))
-        kind = "noise prevails, as at a repeat" if found.repeat[k] else "a place not looked at yet"
-        first = "One sample helps most" if k == 0 else "Then one"
-        show(f"{first} at {_named(place)} ({kind}): {stds[k + 1]:.4g} after it.")
+        effect = "mainly averages noise in the data" if found.repeat[k] else "explores new inputs"
+        first = "One sample helps most" if k == 0 else "The next one"
+        show(f"{first} at {_named(place)} ({effect}): {stds[k + 1]:.4g} after it.")
 
 
 def _candidates(model: WienerKernelRegressor) -> FloatArray:
-    """A grid over the range of one input, points spread evenly over that of several, and places that have samples."""
+    """Points that fill the range of the data, and inputs that have samples, every k-th of very many."""
     import numpy as np
 
-    places = model.posterior_.smoother.places
-    low, high = places.min(axis=0), places.max(axis=0)
-    if places.shape[1] == 1:
-        spread = np.linspace(low, high, GRID)
-    else:
-        from scipy.stats.qmc import Sobol
+    from ..decisions.design import space_filling
 
-        spread = low + (high - low) * Sobol(places.shape[1], scramble=False).random(SPREAD)
-    some = places[:: -(-len(places) // SPREAD)]
-    return np.concatenate([spread, some])
+    places = model.posterior_.smoother.places
+    filling = space_filling(places.min(axis=0), places.max(axis=0), CANDIDATES)
+    return np.concatenate([filling, places[:: -(-len(places) // 256)]])
 
 
 def _named(place: dict[str, float]) -> str:

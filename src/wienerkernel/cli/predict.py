@@ -1,4 +1,4 @@
-"""The command ``predict``: a table with predictions beside its rows."""
+"""The command ``predict``: append predictions to a table."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["predict"]
 
 
 class Of(StrEnum):
-    """The three random variables that can be predicted."""
+    """What can be predicted."""
 
     estimate = "estimate"
     function = "function"
@@ -44,42 +44,43 @@ def predict(
     data: Annotated[
         Path,
         typer.Argument(
-            help="Table with the inputs: CSV or Parquet; - is standard input.", show_default=False
+            help="Table with the inputs, CSV or Parquet; - reads standard input.",
+            metavar="DATA",
+            show_default=False,
         ),
     ],
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", help="Table for the predictions, CSV or Parquet; - is standard output."
+            "--output", "-o", help="Output table, CSV or Parquet; - writes standard output.", metavar="FILE"
         ),
     ] = Path("-"),
     interval: Annotated[
         float,
-        typer.Option(
-            help="Probability of the interval from lower to upper, both tails alike.", **numeric(float)
-        ),
+        typer.Option(help="Probability of the equal-tailed interval from lower to upper.", **numeric(float)),
     ] = 0.95,
     of: Annotated[
         Of,
         typer.Option(
-            help="Of what: a new observation, the function without noise, or its estimate under the noise of the data."
+            help="What to predict: a new observation, the function without noise, or the estimate under noisy data."
         ),
     ] = Of.observation,
     inputs: Annotated[
         str | None,
         typer.Option(
-            help="Columns with the inputs, in the order of the model's.",
-            show_default="those the model was fitted to",
+            help="Input columns, comma-separated, in the order of the model's inputs.",
+            metavar="NAMES",
+            show_default="those of the fit",
         ),
     ] = None,
-    prefix: Annotated[str, typer.Option(help="Put before the names of the new columns.")] = "",
+    prefix: Annotated[str, typer.Option(help="Prefix of the new column names.", metavar="TEXT")] = "",
     force: Force = False,
 ) -> None:
-    """Predict every row of a table.
+    """Predict each row of a table.
 
-    All columns of the table are kept, and these are appended: mean, lower and upper (the ends of the interval), and the
-    standard deviations by cause, std_noise (noise in the data of the fit), std_model (places not looked at) and
-    std_aleatoric (noise of a new observation). Tables of any length stream through in chunks.
+    All columns are kept. Appended are mean, lower and upper (the ends of the interval), and the standard deviations by
+    cause: std_noise (noise in the data), std_model (unexplored inputs) and std_aleatoric (noise of the observation).
+    Tables are processed in chunks, so they can be of any length.
     """
     if not 0 < interval < 1:
         hint = f": did you mean {interval / 100:g}?" if 1 < interval < 100 else ""
@@ -101,7 +102,7 @@ def predict(
                 rows += len(chunk)
                 bar.update(task, completed=table.fraction, description=f"predicted {rows} rows")
             if not rows:
-                raise ValueError(f"{table.file}: there are no rows below the names of the columns")
+                raise ValueError(f"{table.file}: there are no rows below the column names")
             bar.update(task, completed=1.0)
     if to_file:
         say_written(output, f"{rows} rows")
@@ -114,13 +115,13 @@ def _columns(model: WienerKernelRegressor, table: Table, inputs: str | None) -> 
     names = list(input_names(model)) if inputs is None else listed(inputs)
     if len(names) != model.n_features_in_:
         raise ValueError(
-            f"the model has {model.n_features_in_} inputs ({shortened(list(input_names(model)))}), got --inputs {inputs}"
+            f"--inputs must name {model.n_features_in_} columns ({shortened(list(input_names(model)))}), got {inputs}"
         )
     for name in names:
         if name not in table.names:
             raise ValueError(
-                f"{table.file}: there is no column {name!r}, which the model has as input; the columns are "
-                f"{shortened(table.names)}; --inputs says which to use"
+                f"{table.file}: there is no column {name!r}, an input of the model; the columns are "
+                f"{shortened(table.names)}; choose others with --inputs"
             )
     return names
 
@@ -128,7 +129,7 @@ def _columns(model: WienerKernelRegressor, table: Table, inputs: str | None) -> 
 def _predictions(
     model: WienerKernelRegressor, X: FloatArray, interval: float, of: str
 ) -> dict[str, FloatArray]:
-    """New columns, which have the number of the output in their name if there are several."""
+    """New columns; their names end in the number of the output if there are several."""
     import numpy as np
 
     law, parts = model.predict_distribution(X, of), model.uncertainty(X)
@@ -148,7 +149,5 @@ def _predictions(
 def _renamed(columns: Mapping[str, Any], prefix: str, table: Table) -> dict[str, Any]:
     renamed = {f"{prefix}{name}": values for name, values in columns.items()}
     if taken := [name for name in renamed if name in table.names]:
-        raise ValueError(
-            f"{table.file} has a column {taken[0]!r} already: --prefix gives the new columns other names"
-        )
+        raise ValueError(f"{table.file} already has a column {taken[0]!r}: choose another name with --prefix")
     return renamed

@@ -1,4 +1,4 @@
-"""The commands ``report`` and ``explore``: models to look at."""
+"""The commands ``report`` and ``explore``: visualize models."""
 
 from __future__ import annotations
 
@@ -7,48 +7,51 @@ from typing import Annotated
 
 import typer
 
-from .console import Force, Model, input_names, load_model, may_write, notes, numeric, say_written, working
+from .console import Force, Model, load_model, may_write, notes, numeric, say_written, working
 
 __all__ = ["explore", "report"]
 
 
 def report(
     model: Model,
-    output: Annotated[Path, typer.Option("--output", "-o", help="File for the report.")] = Path(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Output file.", metavar="FILE")] = Path(
         "report.html"
     ),
-    title: Annotated[str | None, typer.Option(help="Heading of the report.", show_default=False)] = None,
+    title: Annotated[
+        str | None,
+        typer.Option(help="Heading of the report.", metavar="TEXT", show_default="name of the model file"),
+    ] = None,
     force: Force = False,
 ) -> None:
-    """Write a report to look at in a browser: one file that needs no network, with tubes, densities and diagnostics."""
+    """Write an interactive report of a model.
+
+    It shows predictions, densities, causes of uncertainty and diagnostics in one HTML file that works offline.
+    """
     may_write(output, force)
     fitted = load_model(model)
     with notes(), working("writing the report"):
         from ..evaluation.report import write_report
 
         names = getattr(fitted, "target_names_in_", None)
-        write_report(
-            fitted,
-            output,
-            title=title or model.stem,
-            input_names=input_names(fitted),
-            target_name=None if names is None else [str(name) for name in names],
-        )
+        write_report(fitted, output, title=title or model.stem, target_name=names)
     say_written(output)
 
 
 def explore(
     model: Annotated[
         Path | None,
-        typer.Argument(help="A saved model; without one, the paper's example.", show_default=False),
+        typer.Argument(help="Saved model.", metavar="MODEL", show_default="the paper's example"),
     ] = None,
     port: Annotated[
         int,
-        typer.Option(help="Port on this machine; 0 takes a free one.", **numeric(int, 0, 65535)),
+        typer.Option(help="Local port; 0 picks a free one.", **numeric(int, 0, 65535)),
     ] = 0,
-    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+    browser: Annotated[bool, typer.Option(help="Open the page in the default browser.")] = True,
 ) -> None:
-    """Open a page on this machine to play with a model: move data, noise and length scale, watch the tubes move."""
+    """Explore a model in the browser.
+
+    Change the noise law and the length scale, and see the predictions change. The page is served on this machine only.
+    """
     fitted = None if model is None else load_model(model)
     from ..evaluation.explore import serve
 

@@ -1,1 +1,1 @@
-"""What to do next: error bounds, norms, experiment design and optimization."""
+"""Decisions: error bounds, norms, experiment design and optimization."""

@@ -1,4 +1,4 @@
-"""How much a sample at x is expected to improve on the best value so far."""
+"""Expected improvement on the best value so far."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def expected_improvement(
     Returns
     -------
     ndarray of shape (m,)
-        In closed form where F is normal. Otherwise the integral of its tail, which is continued exponentially from
-        about the quantile 1e-4 on: the error is at most about 1e-4 standard deviations.
+        In closed form where F is normal, otherwise by integrating its tail, which is extrapolated exponentially beyond
+        about the quantile 1e-4: the error is at most about 1e-4 standard deviations.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def expected_improvement(
     stop = mean + side * _reach(distribution, side)
     stop = np.where(up, np.maximum(stop, best), np.minimum(stop, best))
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
-    # where all of the tail is beyond the stop, the nodes have weight 0 and stay away from it, where it costs most
+    # where the stop is at the best value, the nodes have weight 0; the mean is the cheapest point to evaluate
     y = np.where(stop == best, mean, best + (nodes[:, None] + 1) / 2 * (stop - best))
     tail = weights @ np.where(up, distribution.sf(y), distribution.cdf(y)) * np.abs(stop - best) / 2
     rest, density = np.where(up, distribution.sf(stop), distribution.cdf(stop)), distribution.pdf(stop)

@@ -41,44 +41,21 @@ SIDES = ("both", "lower", "upper")
 
 @dataclass(frozen=True)
 class Claim:
-    """The quantities that the margins are computed from; arrays have one entry per interval, of shape S.
-
-    Parameters
-    ----------
-    noise : Noise
-    weights : ndarray of shape (*S, J)
-        Weights L'a of the independent noise variables.
-    counts : ndarray of shape (J,)
-        How many variables share each weight.
-    model : ndarray of shape S
-        P2.
-    variance : ndarray of shape S, or None
-        k(x,x) - k'Ak, which is sigma_GP^2 when the ridge is the noise variance; None with a trend.
-    norm : float
-        B.
-    error : float
-        Probability with which the interval may fail.
-    tails : {1, 2}
-        Number of sides that the error is shared by.
-    n_samples : int
-    log_determinant : float or ndarray of a shape that broadcasts to S
-        ln det(I + K R^-1).
-    largest_scale : float, or None
-        Largest ratio of the noise scale of a sample to the square root of its regularizer; None for correlated noise.
-    subgaussian_constant : float, optional
-    """
+    """The quantities that the margins are computed from; arrays have one entry per interval, of shape S."""
 
     noise: Noise
-    weights: FloatArray
-    counts: Array
-    model: FloatArray
-    variance: FloatArray | None
-    norm: float
-    error: float
-    tails: int
+    weights: FloatArray  # L'a of the independent noise variables, (*S, J)
+    counts: Array  # how many variables share each weight, (J,)
+    model: FloatArray  # P2
+    variance: (
+        FloatArray | None
+    )  # k(x,x) - k'Ak, sigma_GP^2 if the ridge is the noise variance; None with a trend
+    norm: float  # B
+    error: float  # d, the probability with which the interval may fail
+    tails: int  # number of sides that share the error, 1 or 2
     n_samples: int
-    log_determinant: Any
-    largest_scale: float | None
+    log_determinant: Any  # ln det(I + K R^-1), of a shape that broadcasts to S
+    largest_scale: float | None  # largest of the noise scales over the roots of R; None for correlated noise
     subgaussian_constant: float | None = None
 
     @property
@@ -246,8 +223,8 @@ def bound(
     X : ndarray of shape (m, d)
     norm : float
         B, a bound on the RKHS norm of f (of f without its trend, where there is one) in the space of its kernel, which
-        for an output of scale c is c^2 times the common one. A :class:`NormWarning` is issued if the data contradict it,
-        by the test of :func:`norm_lower_bound` at the same confidence.
+        for an output of scale c is c^2 times the common one. A :class:`~wienerkernel.NormWarning` is issued if the data
+        contradict it, by the test of :func:`~wienerkernel.decisions.norms.norm_lower_bound` at the same confidence.
     confidence : float, default=0.95
         1 - d, strictly between 0 and 1.
     method : str, default="exact"

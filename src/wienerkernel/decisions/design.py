@@ -1,9 +1,9 @@
-"""Plan an experiment: how many samples a place needs, and where the next one helps most.
+"""Plan an experiment: how many more samples are needed at x, and where the next one helps most.
 
-Everything here follows from one update. A sample at x moves the estimate at z by h(z) (y0 - mu(x)), where
+Everything follows from one update. A sample at x moves the estimate at z by h(z) (y0 - mu(x)), where
 h(z) = c(z,x) / (c(x,x) + rho^2) and c is the posterior covariance k - k'Ak. So the errors of the model and of the noise
-become p(z) - h(z) p(x) and n(z) - h(z) (n(x) + M - m0): the variances P2 and V are updated exactly and apart, without
-knowing y.
+become p(z) - h(z) p(x) and n(z) - h(z) (n(x) + M - m0): the variances P2 and V are updated exactly and separately,
+without knowing y.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from ..backend import arrays
 from ..posterior import Posterior
 from ..smoother import times
 
-__all__ = ["GOALS", "NextSample", "SamplesNeeded", "next_sample", "samples_needed"]
+__all__ = ["GOALS", "NextSample", "SamplesNeeded", "next_sample", "samples_needed", "space_filling"]
 
 GOALS = ("average", "worst")
-"""What a new sample is to make small: the mean or the maximum of the epistemic variance at the reference points."""
+"""What new samples minimize: the mean or the maximum of the epistemic variance at the reference points."""
 
 MOST = 2**53
-"""Numbers of samples beyond this one are not told apart by float64."""
+"""Larger numbers of samples are not exact in float64."""
 
 
 @dataclass(frozen=True)
 class SamplesNeeded:
-    """How many more samples each place needs.
+    """How many more samples are needed at each row of X.
 
     Attributes
     ----------
     number : ndarray of int of shape (m,)
-        The exact smallest number of samples at x from which on the target is met.
+        The smallest number of samples at x from which the target is met.
     paper_bound : ndarray of int of shape (m,)
-        ceil(s2 / std^2), which is always enough (Lemma 3) and mostly too many.
+        ceil(s2 / std^2), which is always enough (Lemma 3) and usually too many.
     before, after : ndarray of shape (m,)
         Standard deviation now, and after ``number`` samples; the largest of several outputs.
 
@@ -58,7 +58,7 @@ def samples_needed(posterior: Posterior, X: Array, *, std: ArrayLike, of: str = 
 
     N samples at x turn the errors into 1 - g times what they were, plus g times the mean of the new noise, with
     g = N v / (N v + rho^2) and v = c(x,x). So V_N = (1-g)^2 V + g^2 s2 / N and P2_N = (1-g)^2 P2, and the target is met
-    where a quadratic in N is not negative. Each row of X is planned for itself, as if it were the only one.
+    where a quadratic in N is not negative. Each row of X is planned on its own.
 
     Parameters
     ----------
@@ -68,8 +68,8 @@ def samples_needed(posterior: Posterior, X: Array, *, std: ArrayLike, of: str = 
     std : float or array-like of shape (m,)
         Target, positive. Several outputs all meet it where the one of the largest scale does.
     of : {"function", "estimate"}, default="function"
-        Whose standard deviation: that of f(x), sqrt(V + P2), or that of its estimate, sqrt(V). V is 0 where there are
-        no data and may rise before it falls, so ``number`` is where it stays at the target or below.
+        The standard deviation of f(x), sqrt(V + P2), or that of its estimate, sqrt(V). V is 0 far from the data and may
+        rise before it falls; from ``number`` on it stays at the target or below.
 
     Returns
     -------
@@ -81,7 +81,7 @@ def samples_needed(posterior: Posterior, X: Array, *, std: ArrayLike, of: str = 
     m = len(X)
     goal = np.asarray(std, dtype=float)
     if goal.shape not in ((), (m,)) or not np.all((goal > 0) & (goal < np.inf)):
-        msg = f"std must be positive, one number or one for each row of X (no number of samples reaches 0), got {std!r}"
+        msg = f"std must be positive, one value or one per row of X (no number of samples reaches 0), got {std!r}"
         raise ValueError(msg)
     unit = float(posterior.output_scale.max())
     target = (np.broadcast_to(goal, (m,)) / unit) ** 2
@@ -126,10 +126,10 @@ class NextSample:
     index : ndarray of int of shape (k,)
         Rows of the candidates.
     repeat : ndarray of bool of shape (k,)
-        Whether the sample acts as a repeat: before it is taken, the noise part V at its place is at least the model
-        part P2. Otherwise it looks at a new place.
+        Whether the sample acts as a repeat: before it is taken, the noise part V at its input is at least the model
+        part P2. Otherwise it explores.
     noise, model : ndarray of shape (k,)
-        V and P2 at the place, before the sample is taken; of several outputs the average or the largest.
+        V and P2 at its input, before the sample is taken; the average or the largest of several outputs.
     variance : ndarray of shape (k + 1,)
         The average or worst epistemic variance, now and after each sample.
 
@@ -159,8 +159,8 @@ def next_sample(
 ) -> NextSample:
     """Where the next samples lower the average, or the worst, epistemic variance most.
 
-    The variance after a sample is known before it is taken. Several samples are chosen one by one, each with the exact
-    variances after those before it. Candidates may be places that have samples already.
+    The variance after a sample does not depend on its outcome. Several samples are chosen one by one, each with the
+    exact variances after the previous ones. Candidates may already have samples.
 
     Parameters
     ----------
@@ -170,15 +170,11 @@ def next_sample(
     goal : {"average", "worst"}, default="average"
     n_samples : int, default=1
     reference : ndarray of shape (r, d), optional
-        Where the variance counts; by default at the candidates.
+        Where the variance is to be lowered; by default at the candidates. Time and memory are of order (c + r)^2.
 
     Returns
     -------
     NextSample
-
-    Notes
-    -----
-    Time and memory are of order (c + r)^2.
     """
     if goal not in GOALS:
         msg = f"goal must be one of {', '.join(map(repr, GOALS))}, got {goal!r}"
@@ -201,11 +197,11 @@ def next_sample(
     variance = [summary((np.diag(model) + np.diag(noise))[counted])]
     for _ in range(int(n_samples)):
         error = model + noise
-        gain = covariance[counted, :c] / (np.diag(covariance)[:c] + ridge)  # h(z), a column a candidate
+        gain = covariance[counted, :c] / (np.diag(covariance)[:c] + ridge)  # h(z), one column per candidate
         after = np.diag(error)[counted, None] - 2 * gain * error[counted, :c]
         after += gain**2 * (np.diag(error)[:c] + s2)
         values = summary(after, axis=0)
-        # Where one sample cannot lower the worst variance, many candidates are equally good: the average decides.
+        # Where no sample lowers the worst variance, many candidates are equally good: the average decides.
         tied = np.flatnonzero(values <= np.min(values) * (1 + 1e-9))
         best = int(tied[np.argmin(np.mean(after[:, tied], axis=0))])
         index.append(best)
@@ -226,6 +222,18 @@ def next_sample(
         model=before[:, 1],
         variance=unit * np.asarray(variance),
     )
+
+
+def space_filling(
+    low: FloatArray, high: FloatArray, n: int, generator: np.random.Generator | None = None
+) -> FloatArray:
+    """At least n points (., d) that fill a box: a grid for one input, otherwise a Sobol set, scrambled by a generator."""
+    if len(low) == 1:
+        return np.linspace(low, high, n)
+    from scipy.stats.qmc import Sobol
+
+    sobol = Sobol(len(low), scramble=generator is not None, rng=generator)
+    return np.asarray(low + sobol.random_base2(int(np.ceil(np.log2(n)))) * (high - low))
 
 
 def _ridge(posterior: Posterior) -> float:

@@ -1,4 +1,4 @@
-"""The norm of f in the space of the kernel: of the estimate, of any function that fits the data, of an interpolant."""
+"""RKHS norms: of the estimate, a lower bound for f from noisy data, and that of an interpolant."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ..backend.linalg import cholesky, solve_lower
 from ..kernels import as_kernel, gram
 from ..law import LinearCombination
 from ..posterior import Posterior
+from ..smoother.leave_one_out import projected_inverse
 
 __all__ = ["NormWarning", "check_confidence", "interpolant_norm", "norm_lower_bound", "rkhs_norm"]
 
@@ -61,7 +62,7 @@ def rkhs_norm(posterior: Posterior) -> Any:
 def norm_lower_bound(posterior: Posterior, confidence: float = 0.95) -> Any:
     """Lower bound, with the given confidence, for the RKHS norm of f (without its trend); fixed design.
 
-    The estimate is S f + S (M - m0) with a linear map S that lengthens no f, so |f| >= |mu| - |S (M - m0)|. The
+    The estimate is S f + S (M - m0) with a linear map S of norm at most 1, so |f| >= |mu| - |S (M - m0)|. The
     quantile of |S (M - m0)|^2, a quadratic form of the noise, is exact for normal noise and otherwise from its mean
     and variance (Cantelli's inequality), or from its mean alone (Markov's) where the fourth moment does not exist.
 
@@ -85,11 +86,7 @@ def norm_lower_bound(posterior: Posterior, confidence: float = 0.95) -> Any:
     error = 1 - check_confidence(confidence)
     smoother, noise = posterior.smoother, posterior.noise
     samples = smoother.samples
-    # the coefficients of the estimate are Q y0, with Q = A without a trend
-    whitened = arrays.as_numpy(smoother.whitened_trend)
-    rows = solve_lower(arrays.as_numpy(smoother.factor), np.eye(samples.n_places))  # L^-1, transposed
-    rows = rows - rows @ whitened.T @ np.linalg.solve(arrays.as_numpy(smoother.trend_information), whitened)
-    Q = rows @ rows.T
+    Q = arrays.as_numpy(projected_inverse(smoother))  # the coefficients of the estimate are Q y0
     K = arrays.as_numpy(smoother.kernel(smoother.places, smoother.places))
     form = Q @ K @ Q
     if samples.scale.ndim == 2:
@@ -111,7 +108,7 @@ def norm_lower_bound(posterior: Posterior, confidence: float = 0.95) -> Any:
 
 
 def interpolant_norm(kernel: Any, X: ArrayLike, values: ArrayLike) -> Any:
-    """Lower bound for the RKHS norm of every f that takes the given values: that of the smoothest one.
+    """Lower bound for the RKHS norm of every f with the given values: that of the interpolant of least norm.
 
     Parameters
     ----------
@@ -123,7 +120,7 @@ def interpolant_norm(kernel: Any, X: ArrayLike, values: ArrayLike) -> Any:
     Returns
     -------
     float, or ndarray of shape (n_y,)
-        sqrt(f' (K + e I)^-1 f); e of the size of the rounding of K makes it smaller and never larger.
+        sqrt(f' (K + e I)^-1 f); adding e, of the size of the rounding errors of K, can only make it smaller.
 
     Examples
     --------
@@ -145,7 +142,7 @@ def interpolant_norm(kernel: Any, X: ArrayLike, values: ArrayLike) -> Any:
 
 
 def check_confidence(confidence: float) -> float:
-    """Return a confidence between 0 and 1, or refuse it."""
+    """Return the confidence if it lies strictly between 0 and 1; ValueError otherwise."""
     if not 0 < confidence < 1:
         msg = f"confidence must lie strictly between 0 and 1, got {confidence!r}"
         raise ValueError(msg)

@@ -1,9 +1,8 @@
-"""Optimize an expensive, noisy function: where to look next, from the exact law of f, and never where it is not safe.
+"""Optimize an expensive, noisy function, optionally evaluating only inputs that are certified to be safe.
 
-An :class:`Optimizer` is asked for a point and told what was measured there; :func:`minimize` does both in a loop. The
-noise has whatever law it has, so upper bounds are asymmetric, and both parts of the uncertainty count: a place that is
-known badly because its samples are noisy is sampled again, and one that is known badly because it is far from all
-samples is looked at.
+An :class:`Optimizer` proposes inputs (``ask``) and takes measurements (``tell``); :func:`minimize` does both in a loop.
+The acquisition uses the exact law of f, which is skewed if the noise is, and both parts of its uncertainty: an input is
+sampled again where the noise in the data dominates, and unexplored inputs are sampled where the model part does.
 """
 
 from __future__ import annotations
@@ -23,13 +22,14 @@ from ..regressor import WienerKernelRegressor
 from .acquisition import expected_improvement, normal_improvement
 from .bounds import METHODS
 from .bounds import bound as rigorous
+from .design import space_filling
 
 __all__ = ["NoSafePointError", "Optimizer", "SafetyConstraint", "minimize"]
 
 ACQUISITIONS = ("ei", "ucb")
 N_CANDIDATES = 1024
 SHORTLIST = 32
-"""Candidates at which the exact law is asked for: those that a normal law of the same mean and variance puts first."""
+"""Candidates for which the exact law is used: the best ones under a normal law of the same mean and variance."""
 NEIGHBORS = 16
 
 
@@ -39,9 +39,9 @@ class NoSafePointError(ValueError):
 
 @dataclass(frozen=True)
 class SafetyConstraint:
-    """f must not be worse than a threshold: at least it when f is maximized, at most it when f is minimized.
+    """f must stay above a threshold when it is maximized, below it when it is minimized.
 
-    Points are safe if the interval of :func:`~wienerkernel.decisions.bounds.bound` says so, and if they are seeds.
+    Points are safe if the interval of :func:`~wienerkernel.decisions.bounds.bound` certifies it, or if they are seeds.
 
     Parameters
     ----------
@@ -50,13 +50,13 @@ class SafetyConstraint:
         Bound B on the RKHS norm of f.
     confidence : float, default=0.95
     bound : str, default="abbasi-yadkori"
-        How the noise is bounded. The default is valid for the adaptive choice of points that an optimizer makes, at
-        all points and steps at once, and needs sub-Gaussian noise. The pointwise bounds, "exact" among them, are
-        tighter and serve any noise, but are proven for points that do not depend on the noise.
+        How the noise is bounded. The default holds for points that are chosen adaptively, at all points and steps at
+        once, and needs sub-Gaussian noise. The pointwise bounds, such as "exact", are tighter and "exact" allows any
+        noise, but they are proven only for points that do not depend on the noise.
     subgaussian_constant : float, optional
-        Sub-Gaussian constant of the noise, where it does not follow from its law.
+        Sub-Gaussian constant of the noise, if it does not follow from its law.
     seeds : array-like of shape (k, d), optional
-        Points that are known to be safe beforehand.
+        Points that are known to be safe.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class SafetyConstraint:
             raise ValueError(msg)
 
     def interval(self, model: WienerKernelRegressor, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends of the interval that the points are judged by.
+        """Interval that decides whether points are safe.
 
         Parameters
         ----------
@@ -109,7 +109,7 @@ class SafetyConstraint:
 
 
 class Optimizer:
-    """Where to evaluate a noisy function next, to find its maximum or minimum in few evaluations.
+    """Propose where to evaluate a noisy function next, to find its maximum or minimum in few evaluations.
 
     Parameters
     ----------
@@ -119,32 +119,32 @@ class Optimizer:
         As those of :class:`~wienerkernel.WienerKernelRegressor`.
     objective : {"max", "min"}, default="max"
     acquisition : {"ei", "ucb"}, default="ei"
-        Expected improvement over the best estimate at a place with samples, or the optimistic quantile of f(x).
-        Under a safety constraint, "ucb" takes the optimistic end of the constraint's interval.
+        Expected improvement over the best estimate at a sampled input, or the optimistic quantile of f(x). Under a
+        safety constraint, "ucb" takes the optimistic end of the constraint's interval.
     confidence : float, default=0.95
         Level of the optimistic quantile.
     safety : SafetyConstraint, optional
-        No point is asked for unless it is certified or a seed.
+        Only certified points and seeds are proposed.
     candidates : int or array-like of shape (c, d), default=1024
-        Points among which to choose, beside those that have samples: an even grid for one input, a Sobol set for
-        several, or those that are given.
+        Points to choose from, in addition to those that have samples: a number of them, placed on a regular grid for
+        one input and as a Sobol set for several, or the points themselves.
     refine : int, default=0
-        Rounds of search around the best candidate, each with half the radius of the one before.
+        Rounds of search around the best candidate, each with half the radius of the previous one.
     random_state : int, numpy Generator or RandomState, or None
 
     Attributes
     ----------
     model : WienerKernelRegressor
-        Fitted once there are samples; it grows by block updates.
+        Fitted once there are samples, and updated with each new one.
     X : ndarray of shape (n, d)
     y : ndarray of shape (n,)
     repeat : bool or None
-        Whether the last point that was asked for acts as a repeat: the noise part V there is at least the model part
-        P2. Otherwise it explores.
+        Whether the last proposed point acts as a repeat: the noise part V there is at least the model part P2.
+        Otherwise it explores.
 
     Notes
     -----
-    An optimizer can be pickled at any time and goes on where it was.
+    An optimizer can be pickled at any time and resumes where it was.
 
     Examples
     --------
@@ -189,7 +189,13 @@ class Optimizer:
         self.safety, self.refine = safety, refine
         self.generator = as_generator(random_state)
         self.model = WienerKernelRegressor(kernel, noise=noise, tuning=None)
-        self.candidates = self._fill(candidates) if isinstance(candidates, int) else self._points(candidates)
+        if isinstance(candidates, int):
+            if candidates < 2:
+                msg = f"candidates must be at least 2, got {candidates}"
+                raise ValueError(msg)
+            self.candidates = space_filling(self.space[:, 0], self.space[:, 1], candidates, self.generator)
+        else:
+            self.candidates = self._points(candidates)
         seeds = None if safety is None else safety.seeds
         self.seeds = np.empty((0, len(self.space))) if seeds is None else self._points(seeds)
         self.X, self.y = np.empty((0, len(self.space))), np.empty(0)
@@ -202,21 +208,8 @@ class Optimizer:
             raise ValueError(msg)
         return array
 
-    def _fill(self, n: int) -> FloatArray:
-        """About n points that fill the space."""
-        from scipy.stats import qmc
-
-        if n < 2:
-            msg = f"candidates must be at least 2, got {n}"
-            raise ValueError(msg)
-        low, high = self.space.T
-        if len(low) == 1:
-            return np.linspace(low, high, n)
-        unit = qmc.Sobol(len(low), rng=self.generator).random_base2(int(np.ceil(np.log2(n))))
-        return np.asarray(low + unit * (high - low))
-
     def tell(self, x: ArrayLike, y: ArrayLike) -> None:
-        """Add what was measured.
+        """Add measurements.
 
         Parameters
         ----------
@@ -226,13 +219,13 @@ class Optimizer:
         X = self._points(np.atleast_2d(np.asarray(x, dtype=float)))
         values = np.atleast_1d(np.asarray(y, dtype=float))
         if values.shape != (len(X),):
-            msg = f"y must be one number a point, got shape {values.shape} for {len(X)} points"
+            msg = f"y must have one value per point, got shape {values.shape} for {len(X)} points"
             raise ValueError(msg)
         self.model.partial_fit(X, values)
         self.X, self.y = np.concatenate([self.X, X]), np.concatenate([self.y, values])
 
     def ask(self) -> FloatArray:
-        """Where to measure next.
+        """Propose where to measure next.
 
         Returns
         -------
@@ -241,7 +234,7 @@ class Optimizer:
         Raises
         ------
         NoSafePointError
-            If there is a safety constraint and no point satisfies it for sure.
+            If there is a safety constraint and no point is certified.
         """
         if not len(self.y):
             return self._first()
@@ -283,7 +276,7 @@ class Optimizer:
             if not safe.any():
                 msg = (
                     f"no point is certified to be safe: the best certificate is {sign * lower.max():.4g}, the threshold "
-                    f"{self.safety.threshold:.4g}; tell() more samples at places known to be safe, or give the "
+                    f"{self.safety.threshold:.4g}; tell() more samples at inputs known to be safe, or give the "
                     "constraint seeds"
                 )
                 raise NoSafePointError(msg)
@@ -299,7 +292,7 @@ class Optimizer:
         return np.asarray(np.any(np.all(pool[:, None, :] == self.seeds, axis=2), axis=1))
 
     def _from_law(self, pool: FloatArray, sign: float) -> tuple[FloatArray, NDArray[np.intp]]:
-        """Acquisition from the exact law of f(x) at the most promising points of the pool, and which these are."""
+        """Acquisition from the exact law of f(x) at the most promising points of the pool, and their indices."""
         mean, variance = self.model.posterior_.mean_and_epistemic(pool)
         std, best = np.sqrt(variance), self.incumbent()[1]
         quantile = sign * mean - ndtri(1 - self.confidence) * std
@@ -314,7 +307,7 @@ class Optimizer:
         return np.asarray(sign * level), first
 
     def incumbent(self) -> tuple[FloatArray, float]:
-        """The place with samples that has the best estimate.
+        """The sampled input with the best estimate.
 
         Returns
         -------
@@ -331,12 +324,12 @@ class Optimizer:
         return places[row].copy(), float(mean[row])
 
     def result(self) -> OptimizeResult:
-        """What is known by now.
+        """The best input so far.
 
         Returns
         -------
         OptimizeResult
-            ``x``, ``fun`` (estimate of f(x)), ``std`` (its standard deviation, V and P2 together), ``X`` and ``y`` (all
+            ``x``, ``fun`` (estimate of f(x)), ``std`` (its standard deviation, from V and P2), ``X`` and ``y`` (all
             samples), ``nfev``, ``model``.
         """
         x, estimate = self.incumbent()
@@ -362,16 +355,16 @@ def minimize(
     Parameters
     ----------
     fun : callable
-        Takes an array of shape (d,) and returns a number: f(x) plus noise.
+        Takes an array of shape (d,) and returns f(x) plus noise.
     bounds : sequence of (low, high)
     kernel, noise : optional
         As those of :class:`~wienerkernel.WienerKernelRegressor`.
     x0 : array-like of shape (d,) or (k, d), optional
-        Points to begin with.
+        Initial points.
     n_calls : int, default=50
         Calls of ``fun``.
     callback : callable, optional
-        Called with the result so far after each call of ``fun``; it stops the loop by returning True.
+        Called with the result so far after each call of ``fun``; returning True stops the loop.
     **options
         The other parameters of :class:`Optimizer`: ``acquisition``, ``confidence``, ``safety``, ``candidates``,
         ``refine`` and ``random_state``.
@@ -397,12 +390,12 @@ def minimize(
         raise ValueError(msg)
     optimizer = Optimizer(bounds, kernel, noise, objective="min", **options)
     first = [] if x0 is None else list(np.atleast_2d(np.asarray(x0, dtype=float)))
-    message = f"all {n_calls} calls are made"
+    message = f"all {n_calls} calls were made"
     for _ in range(n_calls):
         x = first.pop(0) if first else optimizer.ask()
         optimizer.tell(x, fun(x.copy()))
         if callback is not None and callback(optimizer.result()):
-            message = "the callback stopped the loop"
+            message = "stopped by the callback"
             break
     result = optimizer.result()
     result.update(nit=result.nfev, success=True, message=message)

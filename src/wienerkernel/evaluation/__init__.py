@@ -1,1 +1,1 @@
-"""How well a model describes its data: scores, plots, the HTML report and the page to explore a model."""
+"""How well a model describes its data: scores, plots, the HTML report and the interactive page."""

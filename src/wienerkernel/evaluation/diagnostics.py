@@ -1,8 +1,8 @@
-"""Is the model right about its own errors? Leave-one-out scores under the exact predictive law, and comparisons.
+"""Is the model well calibrated? Leave-one-out scores under the exact predictive law, and comparisons of models.
 
-Each sample is compared with the law that the model without it predicts. If the law is right, the probability integral
-transform (PIT) F_i(y_i) is uniform. The log score and the CRPS are proper: nothing but the true law maximizes the one
-and minimizes the other.
+Each sample is compared with the law predicted from the other samples. If the law is right, the probability integral
+transform (PIT) F_i(y_i) is uniform. The log score and the CRPS are proper: only the true law maximizes the one and
+minimizes the other.
 """
 
 from __future__ import annotations
@@ -25,32 +25,44 @@ from ..smoother.loo_weights import LeaveOneOutLaws
 if TYPE_CHECKING:
     from .plotting import ScoreDisplay
 
-__all__ = ["Comparison", "ScoreReport", "compare", "crps", "leave_one_out_law", "score_report"]
+__all__ = [
+    "BAND",
+    "Comparison",
+    "ScoreReport",
+    "compare",
+    "crps",
+    "leave_one_out_law",
+    "pit_band",
+    "score_report",
+]
 
 LEVELS = np.array([1e-5, 1e-3, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98])
-"""Levels between whose quantiles the CRPS is integrated."""
+"""The CRPS is integrated piecewise between the quantiles at these levels."""
 NODES = 10
+"""Gauss-Legendre nodes per piece."""
+BAND = 0.95
+"""Probability that a count of PIT values lies in its band if the laws are right."""
 ALL = slice(None)
 
 
 @dataclass(frozen=True)
 class ScoreReport:
-    """How samples compare with the laws that were predicted for them.
+    """How samples compare with their predicted laws.
 
     Attributes
     ----------
     pit : ndarray of shape (n,) or (n, n_y)
         Probability integral transform: uniform if the laws are right.
     log_score : ndarray of the same shape
-        Log density of each sample; the more the better.
+        Log density of each sample; higher is better.
     standardized : ndarray of the same shape
-        Residuals over their predicted standard deviations.
+        Residuals divided by their predicted standard deviations.
     noise : Noise
-        The law of the noise, to compare ``standardized`` with.
+        The noise law, to compare ``standardized`` with.
     law : distribution
-        The laws themselves, of that shape or one that broadcasts to it.
+        The predicted laws, of a shape that broadcasts to that of ``pit``.
     values : ndarray of the same shape
-        What was observed, where the laws are those of it.
+        What was observed and is distributed by ``law``.
 
     Examples
     --------
@@ -76,7 +88,8 @@ class ScoreReport:
         Parameters
         ----------
         law : distribution
-        values : ndarray
+            Of a shape that broadcasts to that of ``values``.
+        values : ndarray of shape (n,) or (n, n_y)
         noise : Noise
 
         Returns
@@ -88,15 +101,16 @@ class ScoreReport:
 
     @cached_property
     def crps(self) -> FloatArray:
-        """Continuous ranked probability score of each sample, in the unit of y; the less the better."""
+        """Continuous ranked probability score of each sample, in units of y; lower is better."""
         return crps(self.law, self.values)
 
     def coverage(self, confidence: float) -> float:
-        """Part of the samples inside their equal-tailed intervals.
+        """Fraction of samples inside their equal-tailed intervals.
 
         Parameters
         ----------
         confidence : float
+            Probability of the intervals.
 
         Returns
         -------
@@ -105,7 +119,7 @@ class ScoreReport:
         return float(np.mean(np.abs(self.pit - 0.5) <= 0.5 * confidence))
 
     def calibration(self, levels: ArrayLike) -> FloatArray:
-        """Part of the samples below their predicted quantiles: the calibration curve.
+        """Fraction of samples below their predicted quantiles: the calibration curve.
 
         Parameters
         ----------
@@ -119,12 +133,11 @@ class ScoreReport:
         """
         levels = np.asarray(levels, dtype=float)
         if levels.ndim != 1 or not np.all((levels >= 0) & (levels <= 1)):
-            msg = f"levels must be a one-dimensional sequence between 0 and 1, got {levels!r}"
-            raise ValueError(msg)
+            raise ValueError(f"levels must be a one-dimensional sequence between 0 and 1, got {levels!r}")
         return np.asarray(np.searchsorted(np.sort(self.pit, axis=None), levels, side="right") / self.pit.size)
 
     def quantile_pairs(self) -> tuple[FloatArray, FloatArray]:
-        """Quantiles of the standardized noise law, and the standardized residuals in order.
+        """Quantiles of the standardized noise law, and the sorted standardized residuals.
 
         Returns
         -------
@@ -198,23 +211,24 @@ class _Scaled:
         return self.law.isf(q) * self.scale
 
 
+def pit_band(n: int, probability: float | FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper end of the band in which a count of n PIT values lies with probability `BAND` if they are uniform.
+
+    ``probability`` is the chance of each value to be counted.
+    """
+    from scipy.stats import binom
+
+    low, high = binom.interval(BAND, n, probability)
+    return np.asarray(low), np.asarray(high)
+
+
 def leave_one_out_law(
     posterior: Posterior, rows: IntArray | slice = ALL
 ) -> tuple[LinearCombination | _Scaled, FloatArray]:
-    """The exact law of leave-one-out residuals, and the residuals.
+    """The exact law of leave-one-out residuals of some samples, and the residuals, (n,) or (n, n_y).
 
-    Parameters
-    ----------
-    posterior : Posterior
-        With independent noise.
-    rows : ndarray of int or slice, default=all
-        Samples that are wanted.
-
-    Returns
-    -------
-    law : distribution
-        Of shape (n,) or (n, n_y): y_i - m0 - mu_{-i}(x_i), model part, fresh noise and the noise of the other samples.
-    residual : ndarray of shape (n,) or (n, n_y)
+    The residual is y_i - m0 - mu_{-i}(x_i): unexplored inputs, the noise of sample i and that of the other samples,
+    which must be independent.
     """
     laws, noise = LeaveOneOutLaws(posterior.smoother), posterior.noise
     group, residual = laws.group[rows], laws.residual[rows]
@@ -254,7 +268,7 @@ def crps(law: Any, y: ArrayLike) -> FloatArray:
     """
     points = np.asarray(y, dtype=float)
     lower, upper = [law.ppf(level) for level in LEVELS], [law.isf(level) for level in LEVELS[2::-1]]
-    # A point beyond all quantiles needs a few more steps to it.
+    # A point beyond all quantiles needs a few more pieces up to it.
     beyond = [
         np.clip(points, np.minimum(end, end + step), np.maximum(end, end + step))
         for end, inner in ((lower[0], lower[1]), (upper[-1], upper[-2]))
@@ -267,15 +281,15 @@ def crps(law: Any, y: ArrayLike) -> FloatArray:
     for low, high in pairwise(edges):
         middle, half = 0.5 * (low + high), 0.5 * (high - low)
         nodes = middle + half * x.reshape(-1, *[1] * middle.ndim)
-        beyond = middle >= points
-        # sf where the step is behind, so that small tails keep their digits
-        tail = np.where(beyond, law.sf(nodes), law.cdf(nodes))
+        above = middle >= points
+        # sf above the step, so that small tails keep their digits
+        tail = np.where(above, law.sf(nodes), law.cdf(nodes))
         total += half * np.tensordot(w, tail**2, axes=1)
     return total
 
 
 def score_report(model: Any, X: ArrayLike | None = None, y: ArrayLike | None = None) -> ScoreReport:
-    """Score a fitted model on its own samples, each left out in turn, or on new ones.
+    """Score a fitted model on its own samples, each left out in turn, or on new data.
 
     Parameters
     ----------
@@ -304,8 +318,7 @@ def score_report(model: Any, X: ArrayLike | None = None, y: ArrayLike | None = N
     law = model.predict_distribution(X, of="observation")
     values = np.asarray(y, dtype=float)
     if values.shape != law.shape:
-        msg = f"y must have shape {law.shape}, one value a prediction, got {values.shape}"
-        raise ValueError(msg)
+        raise ValueError(f"y must have shape {law.shape}, one value per prediction, got {values.shape}")
     return ScoreReport.of(law, values, posterior.noise)
 
 
@@ -320,9 +333,9 @@ class Comparison:
     log_score : ndarray of shape (k,)
         Sums over the samples.
     difference : ndarray of shape (k,)
-        To the best.
+        Difference of the log score to that of the best model.
     standard_error : ndarray of shape (k,)
-        Of the difference, from the differences sample by sample.
+        Standard error of the difference, from the differences of individual samples.
     crps : ndarray of shape (k,)
         Means over the samples.
 
@@ -361,7 +374,7 @@ def compare(
     models : mapping of str to WienerKernelRegressor, or sequence of them
         A sequence is numbered.
     X : array-like of shape (n, d), default=None
-        Inputs to fit copies of the models to; None takes the models as they are fitted, to the same data.
+        Inputs to fit clones of the models to; None takes the models as they are, fitted to the same data.
     y : array-like of shape (n,) or (n, n_y), default=None
 
     Returns
@@ -381,8 +394,7 @@ def compare(
     """
     named = dict(models) if isinstance(models, Mapping) else {str(k): model for k, model in enumerate(models)}
     if not named:
-        msg = "models must hold at least one model, got none"
-        raise ValueError(msg)
+        raise ValueError("models must hold at least one model, got none")
     if X is not None:
         from sklearn.base import clone
 
@@ -390,8 +402,7 @@ def compare(
     reports = {name: score_report(model) for name, model in named.items()}
     sizes = {report.log_score.shape for report in reports.values()}
     if len(sizes) > 1:
-        msg = f"models must be fitted to the same samples, got scores of shapes {sorted(sizes)}"
-        raise ValueError(msg)
+        raise ValueError(f"models must be fitted to the same samples, got scores of shapes {sorted(sizes)}")
     names = sorted(reports, key=lambda name: -float(reports[name].log_score.sum()))
     best = reports[names[0]].log_score
     differences = [reports[name].log_score - best for name in names]

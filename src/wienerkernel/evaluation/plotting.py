@@ -1,4 +1,4 @@
-"""Pictures of predictions, in the manner of scikit-learn's Display classes. Needs matplotlib."""
+"""Plotting: Display classes in the style of scikit-learn (needs matplotlib), and the names and colors of all figures."""
 
 from __future__ import annotations
 
@@ -10,24 +10,41 @@ from numpy.typing import ArrayLike
 
 from .._typing import FloatArray
 from ..posterior import Uncertainty
-from .diagnostics import ScoreReport
+from .diagnostics import BAND, ScoreReport, pit_band
 
-__all__ = ["COLORS", "ScoreDisplay", "TubeDisplay"]
+__all__ = ["CAUSES", "COLORS", "LAWS", "ScoreDisplay", "TubeDisplay"]
+
+CAUSES = {
+    "noise": "noise in the data",
+    "model": "unexplored inputs",
+    "aleatoric": "noise of the observation",
+}
+"""The causes of uncertainty: attributes of `Uncertainty`, and what figures and texts call them."""
+
+LAWS = {"estimate": "estimate", "function": "function value", "observation": "new observation"}
+"""What can be predicted; each law has one more cause of uncertainty than the one before."""
 
 COLORS = {
-    "truth": "#1f4fd8",
-    "mean": "#d62728",
-    "estimate": "#3fae49",
-    "function": "#8c8c8c",
-    "observation": "#d9d9d9",
-    "draws": "#f7a8c4",
+    "estimate": ("#4dbf9c", "#17926f"),
+    "function": ("#9ccbec", "#2f6fa0"),
+    "observation": ("#e1e4e9", "#3c444f"),
+    "estimate-line": ("#00805d", "#35d0a2"),
+    "function-line": ("#0072b2", "#6cbdf5"),
+    "observation-line": ("#767e89", "#aab2be"),
+    "mean": ("#c44f00", "#ff9d5c"),
+    "truth": ("#7b2d8e", "#d59be6"),
+    "text": ("#1b1f24", "#e8eaed"),
 }
-"""The paper's colors: the three tubes are green, dark gray and light gray."""
+"""One color per cause and its law, for areas and lines, on light and on dark pages.
+
+After Okabe and Ito, and apart in lightness as well, so that color-blind readers and gray prints can tell them apart.
+"""
+LIGHT = {name: light for name, (light, _) in COLORS.items()}
 
 
 @dataclass
 class TubeDisplay:
-    """Mean and the three uncertainty tubes over one input: data noise, unexplored places, irreducible noise.
+    """Mean and three nested tubes over one input: noise in the data, unexplored inputs, noise of the observation.
 
     Parameters
     ----------
@@ -35,8 +52,8 @@ class TubeDisplay:
     mean : ndarray of shape (m,)
     uncertainty : Uncertainty
         Variances at ``x``.
-    width : float
-        Half width of the tubes in standard deviations.
+    width : float, default=1.0
+        Half-width of the tubes in standard deviations.
 
     Attributes
     ----------
@@ -94,27 +111,30 @@ class TubeDisplay:
 
             _, ax = plt.subplots()
         tubes = [
-            ("observation", self.uncertainty.total, "new observation"),
-            ("function", self.uncertainty.epistemic, "function value"),
-            ("estimate", self.uncertainty.noise, "noise in the data"),
+            ("estimate", self.uncertainty.noise, CAUSES["noise"]),
+            ("function", self.uncertainty.epistemic, f"+ {CAUSES['model']}"),
+            ("observation", self.uncertainty.total, f"+ {CAUSES['aleatoric']}"),
         ]
-        for key, variance, label in tubes:
+        for k, (law, variance, label) in enumerate(tubes):
             half = self.width * np.sqrt(variance)
-            ax.fill_between(self.x, self.mean - half, self.mean + half, color=COLORS[key], lw=0, label=label)
-        ax.plot(self.x, self.mean, color=COLORS["mean"], label="mean")
+            style = {"color": LIGHT[law], "lw": 0, "zorder": 1 - k / 10}  # wider tubes behind
+            ax.fill_between(self.x, self.mean - half, self.mean + half, label=label, **style)
+        ax.plot(self.x, self.mean, color=LIGHT["mean"], label="mean")
         self.ax_ = ax
         return self
 
 
 @dataclass
 class ScoreDisplay:
-    """Is the model right about its own errors? PIT histogram, calibration curve, residuals against the noise law.
+    """Is the model well calibrated? PIT histogram, calibration curve, and residuals against the noise law.
+
+    Bands hold 95 % of the values if the predicted laws are right.
 
     Parameters
     ----------
     report : ScoreReport
-    bins : int
-        Of the histogram.
+    bins : int, default=10
+        Bins of the histogram.
 
     Attributes
     ----------
@@ -143,7 +163,7 @@ class ScoreDisplay:
         bins: int = 10,
         axes: Any = None,
     ) -> ScoreDisplay:
-        """Score a fitted model on its own samples, each left out in turn, or on new ones, and plot.
+        """Score a fitted model on its own samples, each left out in turn, or on new data, and plot.
 
         Parameters
         ----------
@@ -174,22 +194,19 @@ class ScoreDisplay:
             import matplotlib.pyplot as plt
 
             _, axes = plt.subplots(1, 3, figsize=(10.5, 3.4), layout="constrained")
-        histogram, curve, residuals = axes
-        self._histogram(histogram)
-        self._calibration(curve)
-        self._residuals(residuals)
+        for ax, draw in zip(axes, (self._histogram, self._calibration, self._residuals), strict=True):
+            draw(ax)
         self.axes_ = axes
         return self
 
     def _histogram(self, ax: Any) -> None:
-        from scipy.stats import binom
-
         pit = self.report.pit.ravel()
-        expected = pit.size / self.bins
-        low, high = np.asarray(binom.ppf([0.025, 0.975], pit.size, 1 / self.bins))
-        ax.axhspan(low, high, color=COLORS["observation"], lw=0, label="95 % if right")
-        ax.hist(pit, bins=self.bins, range=(0.0, 1.0), color=COLORS["estimate"], alpha=0.75)
-        ax.axhline(expected, color=COLORS["mean"], lw=1)
+        low, high = pit_band(pit.size, 1 / self.bins)
+        ax.hist(pit, bins=self.bins, range=(0.0, 1.0), rwidth=0.95, color=LIGHT["function-line"], alpha=0.75)
+        ax.axhspan(
+            low, high, color=LIGHT["observation-line"], alpha=0.3, lw=0, label=f"{100 * BAND:.0f} % if right"
+        )
+        ax.axhline(pit.size / self.bins, color=LIGHT["text"], lw=1, ls="--")
         ax.set_ylim(0, 1.25 * max(high, ax.get_ylim()[1]))  # room for the legend
         ax.set(title="PIT", xlabel="probability integral transform", ylabel="samples", xlim=(0, 1))
         ax.legend(frameon=False)
@@ -197,21 +214,16 @@ class ScoreDisplay:
     def _calibration(self, ax: Any) -> None:
         levels = np.linspace(0.0, 1.0, 101)
         n = self.report.pit.size
-        band = 1.96 * np.sqrt(levels * (1 - levels) / n)
-        ax.fill_between(levels, levels - band, levels + band, color=COLORS["observation"], lw=0)
-        ax.plot(levels, levels, color=COLORS["function"], lw=1)
-        ax.plot(levels, self.report.calibration(levels), color=COLORS["mean"])
-        ax.set(
-            title="calibration",
-            xlabel="predicted probability",
-            ylabel="observed frequency",
-            xlim=(0, 1),
-            ylim=(0, 1),
-        )
+        low, high = pit_band(n, levels)
+        ax.fill_between(levels, low / n, high / n, color=LIGHT["observation"], lw=0)
+        ax.plot(levels, levels, color=LIGHT["text"], lw=1, ls="--")
+        ax.plot(levels, self.report.calibration(levels), color=LIGHT["function-line"])
+        ax.set(title="calibration", xlabel="predicted probability", ylabel="fraction of samples")
+        ax.set(xlim=(0, 1), ylim=(0, 1))
 
     def _residuals(self, ax: Any) -> None:
         of_noise, of_residuals = self.report.quantile_pairs()
         ends = [min(of_noise[0], of_residuals[0]), max(of_noise[-1], of_residuals[-1])]
-        ax.plot(ends, ends, color=COLORS["function"], lw=1)
-        ax.plot(of_noise, of_residuals, ".", color=COLORS["mean"])
+        ax.plot(ends, ends, color=LIGHT["text"], lw=1, ls="--")
+        ax.plot(of_noise, of_residuals, ".", color=LIGHT["function-line"])
         ax.set(title="residuals", xlabel="quantile of the noise", ylabel="standardized residual")

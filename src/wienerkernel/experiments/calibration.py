@@ -1,4 +1,4 @@
-"""Are the quantiles honest? Functions drawn from the prior, Gamma noise, and how often each interval misses."""
+"""Are the quantiles calibrated? Functions drawn from the prior, Gamma noise, and how often each interval misses."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from .._typing import FloatArray
 from ..kernels import Kernel
 from ..noise import as_noise
 from ..regressor import WienerKernelRegressor
+from .output import table_rows
 
 __all__ = ["Calibration", "calibrate"]
 
@@ -25,11 +26,13 @@ class Calibration:
     Attributes
     ----------
     x : ndarray of shape (m,)
+        Query points.
     exact, gaussian : ndarray of shape (m, 2)
         Miss rates below and above, of the exact law and of the Gaussian with the same variance.
     exact_width, gaussian_width : ndarray of shape (m,)
+        Widths of the intervals.
     n : int
-        Repetitions.
+        Number of repetitions.
     """
 
     x: FloatArray
@@ -40,20 +43,20 @@ class Calibration:
     n: int
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """One row a query point, for a table."""
-        for i, x in enumerate(self.x):
-            yield {
-                "x": float(x),
-                "exact_below": float(self.exact[i, 0]),
-                "exact_above": float(self.exact[i, 1]),
-                "gaussian_below": float(self.gaussian[i, 0]),
-                "gaussian_above": float(self.gaussian[i, 1]),
-                "exact_width": float(self.exact_width[i]),
-                "gaussian_width": float(self.gaussian_width[i]),
-            }
+        """One table row per query point."""
+        columns = {
+            "x": self.x,
+            "exact_below": self.exact[:, 0],
+            "exact_above": self.exact[:, 1],
+            "gaussian_below": self.gaussian[:, 0],
+            "gaussian_above": self.gaussian[:, 1],
+            "exact_width": self.exact_width,
+            "gaussian_width": self.gaussian_width,
+        }
+        yield from table_rows(columns)
 
     def summary(self) -> str:
-        """Miss rates and widths, averaged over the query points, in one line."""
+        """Miss rates and widths averaged over the query points, in one line."""
         exact, gaussian = 100 * self.exact.mean(axis=0), 100 * self.gaussian.mean(axis=0)
         return (
             f"90 % intervals of f(x) miss below / above: exact {exact[0]:.1f} % / {exact[1]:.1f} %, "
@@ -65,18 +68,20 @@ class Calibration:
 def calibrate(
     kernel: Kernel, noise: Any, X: FloatArray, x: FloatArray, n: int = 20_000, seed: int = 0
 ) -> Calibration:
-    """Draw functions and noise n times, and count how often f(x) lies outside its 90 % interval.
+    """Draw f from the prior and noise n times, and count how often f(x) lies outside its 90 % interval.
 
     Parameters
     ----------
     kernel : Kernel
-        Also the prior of f.
-    noise : anything that is accepted as noise
+        Kernel of the model and covariance of the prior.
+    noise : noise law
+        Anything that :func:`~wienerkernel.as_noise` accepts.
     X : ndarray of shape (D,)
-        Places of the data, one sample each.
+        Inputs of the data, one sample each.
     x : ndarray of shape (m,)
         Query points.
     n : int, default=20000
+        Number of repetitions.
     seed : int, default=0
 
     Returns
@@ -97,7 +102,7 @@ def calibrate(
     f = generator.standard_normal((n, len(columns))) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
     y = f[:, : len(X)] + law.rvs((n, len(X)), random_state=generator)
 
-    # All repetitions share the design, hence the weights and the law of f(x) - mu(x): they are so many outputs.
+    # All repetitions share the inputs, hence the weights and the law of f(x) - mu(x): each is one output.
     model = WienerKernelRegressor(kernel, noise=law, tuning=None).fit(X[:, None], y.T)
     deviation = f[:, len(X) :].T - model.predict(x[:, None])  # (m, n)
     std = np.sqrt(model.posterior_.common_uncertainty(x[:, None]).epistemic)

@@ -1,4 +1,4 @@
-"""Data that the examples and the tests need."""
+"""Data sets for the examples and the tests."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class DataSet(NamedTuple):
     Examples
     --------
     >>> X, y = DataSet(np.zeros((3, 1)), np.ones(3))
-    >>> len(X) == len(y)
-    True
+    >>> X.shape, y.shape
+    ((3, 1), (3,))
     """
 
     X: FloatArray
@@ -34,7 +34,7 @@ class DataSet(NamedTuple):
 def load_mcycle() -> DataSet:
     """Head acceleration (in g) against time after impact (in ms) in a simulated motorcycle accident.
 
-    133 rows at 94 different times. Silverman (1985), Some aspects of the spline smoothing approach to non-parametric
+    133 rows at 94 distinct times. Silverman (1985), Some aspects of the spline smoothing approach to non-parametric
     regression curve fitting, Journal of the Royal Statistical Society B 47, 1-52; as in the data set ``mcycle`` of the
     R package MASS.
 
@@ -50,5 +50,5 @@ def load_mcycle() -> DataSet:
     ((133, 1), -134.0)
     """
     text = (files(__package__) / "data" / "mcycle.csv").read_text(encoding="utf-8")
-    table = np.loadtxt(text.splitlines(), delimiter=",", comments="#", skiprows=0, usecols=(0, 1))
+    table = np.loadtxt(text.splitlines(), delimiter=",", comments="#")
     return DataSet(table[:, :1].copy(), table[:, 1].copy())

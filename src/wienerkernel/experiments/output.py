@@ -1,13 +1,21 @@
-"""Files that the experiments write: tables and figures."""
+"""Tables and figures that the experiments write."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["new_figure", "save_figure", "write_csv"]
+from .._typing import FloatArray
+
+__all__ = ["new_figure", "save_figure", "table_rows", "write_csv"]
+
+
+def table_rows(columns: Mapping[str, FloatArray], **common: Any) -> Iterator[dict[str, Any]]:
+    """The rows of a table given by its columns of numbers, each row with the same ``common`` entries first."""
+    for values in zip(*columns.values(), strict=True):
+        yield {**common, **dict(zip(columns, map(float, values), strict=True))}
 
 
 def write_csv(path: Path, rows: Iterable[dict[str, Any]]) -> Path:
@@ -21,7 +29,7 @@ def write_csv(path: Path, rows: Iterable[dict[str, Any]]) -> Path:
 
 
 def new_figure(**options: Any) -> Any:
-    """A figure that belongs to no window system and no global state."""
+    """A figure without a window or global state."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -30,7 +38,10 @@ def new_figure(**options: Any) -> Any:
     return figure
 
 
-def save_figure(figure: Any, path: Path) -> Path:
-    """Write a figure, without the date, so that equal figures are equal files."""
-    figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None)
-    return path
+def save_figure(what: str, figure: Any, path: Path) -> Iterator[tuple[str, Path]]:
+    """Write a figure as PNG and SVG, and yield what it is with each path."""
+    for suffix in (".png", ".svg"):
+        file = path.with_suffix(suffix)
+        # without the date, so that equal figures are equal files
+        figure.savefig(file, dpi=150, metadata={"Date": None} if suffix == ".svg" else None)
+        yield what, file

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from .._typing import FloatArray
-from ..evaluation.plotting import COLORS, TubeDisplay
+from ..evaluation.plotting import LIGHT, TubeDisplay
 from ..noise import as_noise
 from ..regressor import WienerKernelRegressor
 from .calibration import Calibration, calibrate
-from .output import new_figure, save_figure, write_csv
+from .output import new_figure, save_figure, table_rows, write_csv
 from .system import GAMMA, NORMAL, kernel, truth
 
 __all__ = ["Experiment", "reproduce"]
@@ -26,15 +26,7 @@ GRID = np.linspace(-6.0, 6.0, 241)
 
 @dataclass(frozen=True)
 class Experiment:
-    """One fit of the paper: samples at evenly spaced places in [-5, 5].
-
-    Parameters
-    ----------
-    n_places, n_repeats : int
-        N_x and N_sam of the paper.
-    noise : str
-    seed : int
-    """
+    """One fit of the paper: N_x = ``n_places`` evenly spaced inputs in [-5, 5] with N_sam = ``n_repeats`` samples each."""
 
     n_places: int
     n_repeats: int
@@ -48,46 +40,27 @@ class Experiment:
         return x, truth(x) + as_noise(self.noise).rvs(len(x), random_state=generator)
 
     def fit(self) -> WienerKernelRegressor:
-        """Regression on the data, with the noise law known."""
+        """Regression on the data with the true noise law."""
         x, y = self.data()
         return WienerKernelRegressor(kernel(), noise=self.noise, tuning=None).fit(x[:, None], y)
 
 
 def reproduce(out: Path, seed: int = 0) -> Iterator[tuple[str, Path]]:
-    """Write the figures and the numbers, one file after the other.
-
-    Parameters
-    ----------
-    out : Path
-        Folder; made if need be.
-    seed : int, default=0
-
-    Yields
-    ------
-    what : str
-    path : Path
-        The file that was just written.
-    """
+    """Write the figures and the numbers to a folder, and yield a description and the path of each file."""
     out.mkdir(parents=True, exist_ok=True)
     panels = [Experiment(n_x, n_sam, NORMAL, seed) for n_sam in N_REPEATS for n_x in N_PLACES]
     models = [(panel, panel.fit()) for panel in panels]
     yield "numbers of Figure 1", write_csv(out / "figure1.csv", _tube_rows(models))
-    figure = _figure_tubes(models)
-    for suffix in ("png", "svg"):
-        yield "Figure 1, the three tubes", save_figure(figure, out / f"figure1.{suffix}")
+    yield from save_figure("Figure 1, the three tubes", _figure_tubes(models), out / "figure1")
 
     experiment = Experiment(5, 1, GAMMA, seed)
     model = experiment.fit()
     yield "numbers of Figure 2", write_csv(out / "figure2.csv", _density_rows(experiment, model))
-    figure = _figure_densities(experiment, model)
-    for suffix in ("png", "svg"):
-        yield "Figure 2, Gamma noise", save_figure(figure, out / f"figure2.{suffix}")
+    yield from save_figure("Figure 2, Gamma noise", _figure_densities(experiment, model), out / "figure2")
 
     result = calibrate(kernel(), GAMMA, np.linspace(-5.0, 5.0, 5), np.linspace(-5.0, 5.0, 81), seed=seed)
     yield result.summary(), write_csv(out / "calibration.csv", result.rows())
-    figure = _figure_calibration(result)
-    for suffix in ("png", "svg"):
-        yield "miss rates of 90 % intervals", save_figure(figure, out / f"calibration.{suffix}")
+    yield from save_figure("miss rates of 90 % intervals", _figure_calibration(result), out / "calibration")
 
 
 def _tube_rows(models: list[tuple[Experiment, WienerKernelRegressor]]) -> Iterator[dict[str, Any]]:
@@ -102,12 +75,7 @@ def _tube_rows(models: list[tuple[Experiment, WienerKernelRegressor]]) -> Iterat
             "sigma_GP": np.sqrt(parts.epistemic),
             "sigma_GP_tilde": np.sqrt(parts.total),
         }
-        for values in zip(*columns.values(), strict=True):
-            yield {
-                "N_x": panel.n_places,
-                "N_sam": panel.n_repeats,
-                **dict(zip(columns, map(float, values), strict=True)),
-            }
+        yield from table_rows(columns, N_x=panel.n_places, N_sam=panel.n_repeats)
 
 
 def _density_rows(experiment: Experiment, model: WienerKernelRegressor) -> Iterator[dict[str, Any]]:
@@ -123,8 +91,7 @@ def _density_rows(experiment: Experiment, model: WienerKernelRegressor) -> Itera
         "excess_kurtosis": estimate.kurtosis(),
         **{f"quantile_{q}": estimate.ppf(q) for q in (0.05, 0.5, 0.95)},
     }
-    for values in zip(*columns.values(), strict=True):
-        yield dict(zip(columns, map(float, values), strict=True))
+    return table_rows(columns)
 
 
 def _figure_tubes(models: list[tuple[Experiment, WienerKernelRegressor]]) -> Any:
@@ -132,7 +99,7 @@ def _figure_tubes(models: list[tuple[Experiment, WienerKernelRegressor]]) -> Any
     axes = figure.subplots(len(N_REPEATS), len(N_PLACES), sharex=True, sharey=True)
     for (panel, model), ax, letter in zip(models, axes.flat, "ABCDEFGHI", strict=True):
         TubeDisplay.from_estimator(model, GRID, ax=ax)
-        ax.plot(GRID, truth(GRID), color=COLORS["truth"], label="true function")
+        ax.plot(GRID, truth(GRID), color=LIGHT["truth"], label="true function")
         ax.plot(*panel.data(), "x", color="black", ms=5, label="data")
         ax.set_title(
             f"{letter})  $N_x = {panel.n_places}$,  $N_{{sam}} = {panel.n_repeats}$", loc="left", fontsize=10
@@ -157,7 +124,7 @@ def _figure_densities(experiment: Experiment, model: WienerKernelRegressor) -> A
 
 
 def _draw_functions(ax: Any, experiment: Experiment, model: WienerKernelRegressor) -> None:
-    """Sampled functions in the plane, and the density of the estimate standing on it at each place of the data."""
+    """Sampled functions in the plane, and the density of the estimate above it at each input of the data."""
     from mpl_toolkits.mplot3d.art3d import Line3DCollection
 
     x, y = experiment.data()
@@ -168,26 +135,19 @@ def _draw_functions(ax: Any, experiment: Experiment, model: WienerKernelRegresso
     draws[draws < heights.min()] = np.nan  # out of the box
     flat = np.zeros_like(draws)
     curves = np.stack([np.broadcast_to(grid, draws.shape), draws, flat], axis=-1)
-    ax.add_collection3d(
-        Line3DCollection(curves, colors=COLORS["draws"], lw=0.3, alpha=0.15, zorder=1, rasterized=True)
-    )
-    ax.plot(grid, truth(grid), 0, color=COLORS["truth"], zorder=3, label="true function")
-    ax.plot(grid, model.predict(grid[:, None]), 0, color=COLORS["mean"], ls="--", zorder=4, label="mean")
+    thin = {"lw": 0.3, "alpha": 0.15, "rasterized": True}
+    ax.add_collection3d(Line3DCollection(curves, colors=LIGHT["estimate"], zorder=1, **thin))
+    ax.plot(grid, truth(grid), 0, color=LIGHT["truth"], zorder=3, label="true function")
+    ax.plot(grid, model.predict(grid[:, None]), 0, color=LIGHT["mean"], ls="--", zorder=4, label="mean")
     ax.plot(x, y, 0, "x", color="black", zorder=5, label="data")
     density = estimate.pdf(heights)
+    line = {"color": LIGHT["estimate-line"], "lw": 1.2}
     for k, place in enumerate(x):
-        ax.plot(
-            np.full(len(heights), place),
-            heights[:, k],
-            density[:, k],
-            color=COLORS["mean"],
-            lw=1.2,
-            zorder=6 - k / 10,
-        )
+        ax.plot(np.full(len(heights), place), heights[:, k], density[:, k], zorder=6 - k / 10, **line)
     ax.set(xlabel="$x_k$", ylabel="$x_{k+1}$", zlabel="density", ylim=(heights.min(), heights.max() + 0.5))
     ax.set_title(f"{N_FUNCTIONS} functions, and the density of the estimate", fontsize=10)
     ax.view_init(elev=38, azim=-62)
-    ax.plot([], [], color=COLORS["draws"], label="sampled functions")
+    ax.plot([], [], color=LIGHT["estimate"], label="sampled functions")
     ax.legend(loc="upper left", fontsize=8, frameon=False)
 
 
@@ -198,24 +158,19 @@ def _draw_density_at_zero(ax: Any, experiment: Experiment, model: WienerKernelRe
     draws = estimate.rvs(N_FUNCTIONS, random_state=experiment.seed)[:, 0]
     mean, parts = float(model.predict(zero)[0]), model.uncertainty(zero)
     heights = np.linspace(mean - 4.5, mean + 3.5, 801)
-    ax.hist(
-        draws,
-        bins=80,
-        range=(heights[0], heights[-1]),
-        density=True,
-        color=COLORS["draws"],
-        label="histogram",
-    )
-    ax.plot(heights, estimate.pdf(heights), color=COLORS["mean"], lw=2, label="exact density of the estimate")
-    for name, variance, color in [
-        (r"$\mathcal{N}(\mu, \sigma_{WK}^2)$", parts.noise, COLORS["estimate"]),
-        (r"$\mathcal{N}(\mu, \sigma_{GP}^2)$", parts.epistemic, "#555555"),
-        (r"$\mathcal{N}(\mu, \tilde\sigma_{GP}^2)$", parts.total, "#b0b0b0"),
+    bars = {"bins": 80, "range": (heights[0], heights[-1]), "color": LIGHT["estimate"], "alpha": 0.5}
+    ax.hist(draws, density=True, label="histogram", **bars)
+    exact = {"color": LIGHT["estimate-line"], "lw": 2}
+    ax.plot(heights, estimate.pdf(heights), label="exact density of the estimate", **exact)
+    for name, variance, law in [
+        (r"$\mathcal{N}(\mu, \sigma_{WK}^2)$", parts.noise, "estimate"),
+        (r"$\mathcal{N}(\mu, \sigma_{GP}^2)$", parts.epistemic, "function"),
+        (r"$\mathcal{N}(\mu, \tilde\sigma_{GP}^2)$", parts.total, "observation"),
     ]:
         std = float(np.sqrt(variance[0]))
         gaussian = np.exp(-0.5 * ((heights - mean) / std) ** 2) / (std * np.sqrt(2 * np.pi))
-        ax.plot(heights, gaussian, color=color, label=name)
-    ax.axvline(float(truth(zero)[0, 0]), color=COLORS["truth"], lw=1, label="true value")
+        ax.plot(heights, gaussian, color=LIGHT[f"{law}-line"], ls="--", label=name)
+    ax.axvline(float(truth(zero)[0, 0]), color=LIGHT["truth"], lw=1, label="true value")
     ax.set(xlabel="$x_{k+1}$ at $x_k = 0$", ylabel="density")
     ax.set_title("The same at $x_k = 0$", fontsize=10)
     ax.margins(x=0)
@@ -223,7 +178,7 @@ def _draw_density_at_zero(ax: Any, experiment: Experiment, model: WienerKernelRe
 
 
 def _figure_calibration(result: Calibration) -> Any:
-    """Miss rates below and above a 90 % interval: 5 % each is honest."""
+    """Miss rates below and above a 90 % interval: 5 % each is calibrated."""
     figure = new_figure(figsize=(9, 3.6))
     axes = figure.subplots(1, 2, sharey=True)
     for ax, rates, title in (
@@ -231,8 +186,8 @@ def _figure_calibration(result: Calibration) -> Any:
         (axes[1], result.gaussian, "Gaussian with the same variance"),
     ):
         ax.axhline(5.0, color="black", lw=0.8, ls=":")
-        ax.plot(result.x, 100 * rates[:, 0], color=COLORS["mean"], label="true value below")
-        ax.plot(result.x, 100 * rates[:, 1], color=COLORS["truth"], label="true value above")
+        ax.plot(result.x, 100 * rates[:, 0], color=LIGHT["mean"], label="true value below")
+        ax.plot(result.x, 100 * rates[:, 1], color=LIGHT["function-line"], label="true value above")
         ax.set_title(title, fontsize=10)
         ax.set_xlabel("$x$")
         ax.set_ylim(0, 10)

@@ -1,10 +1,10 @@
 """Safe optimization with four bounds: the published experiment, the same inside the RKHS, and with Gamma noise.
 
 Molodchyk, Teutsch and Faulwasser, Towards safe Bayesian optimization with Wiener kernel regression (2024): maximize the
-cubic of the paper on [-5, 5] by upper confidence bounds, from noisy samples, without ever evaluating it where it is
-not certified to be at least f(-4.5). A tighter bound has a larger safe set and less regret. The cubic is not in the
-RKHS of the kernel, so that the norm which the bounds are told is a guess. The other two settings have an f of known
-norm, and the last one has noise that is not sub-Gaussian: the bounds that take it to be so are then wrong.
+cubic of the paper on [-5, 5] by upper confidence bounds, from noisy samples, and evaluate it only where it is certified
+to be at least f(-4.5). A tighter bound has a larger safe set and less regret. The cubic is not in the RKHS of the kernel,
+so the norm given to the bounds is a guess. In the other two settings the norm of f is known; in the last one the noise is
+not sub-Gaussian, so bounds that assume it are wrong.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 
 from .._typing import FloatArray, IntArray
 from ..decisions.bounds import METHODS, Claim
+from ..evaluation.plotting import LIGHT
 from ..noise import as_noise
 from .output import new_figure, save_figure, write_csv
 from .system import GAMMA, NORMAL, kernel, truth
@@ -37,19 +38,19 @@ __all__ = [
 
 GRID = np.linspace(-5.0, 5.0, 201)
 SEED, LIMIT = 200, 10
-"""Positions in the grid of x = 5, which is known to be safe, and of x = -4.5, where f is at the threshold."""
+"""Grid indices of x = 5, which is known to be safe, and of x = -4.5, where f is at the threshold."""
 BOUNDS = {
     "subgaussian": "sub-Gaussian",
     "exact": "exact quantiles",
     "abbasi-yadkori": "Abbasi-Yadkori",
     "fiedler2021": "Fiedler et al.",
 }
-"""The bounds that are compared, by the names of :func:`~wienerkernel.decisions.bounds.bound`."""
+"""Methods of :func:`~wienerkernel.decisions.bounds.bound` that are compared, with their names in the figure."""
 COLORS = {
-    "subgaussian": "#3fae49",
-    "exact": "#1f4fd8",
-    "abbasi-yadkori": "#d62728",
-    "fiedler2021": "#8c8c8c",
+    method: LIGHT[color]
+    for method, color in zip(
+        BOUNDS, ("estimate-line", "function-line", "mean", "observation-line"), strict=True
+    )
 }
 ERROR = 1e-3
 """d, the probability with which a bound may fail."""
@@ -57,15 +58,7 @@ ERROR = 1e-3
 
 @dataclass(frozen=True)
 class Setting:
-    """A function on the grid, the law of its noise, and the norm that the bounds are told.
-
-    Parameters
-    ----------
-    name : str
-    f : ndarray of shape (G,)
-    noise : str
-    norm : float
-    """
+    """A function f (G,) on the grid, its noise law, and the norm that the bounds assume."""
 
     name: str
     f: FloatArray
@@ -74,16 +67,11 @@ class Setting:
 
 
 def settings() -> list[Setting]:
-    """The published setting, and two with a function of known norm: the interpolant of the cubic at five places.
-
-    Returns
-    -------
-    list of Setting
-    """
-    k, places = kernel(), np.linspace(-5.0, 5.0, 5)[:, None]
-    coefficients = np.linalg.solve(k(places, places), truth(places[:, 0]))
-    inside = k(GRID[:, None], places) @ coefficients
-    norm = sqrt(coefficients @ truth(places[:, 0]))
+    """The published setting, and two with a function of known norm: the interpolant of the cubic at five points."""
+    k, points = kernel(), np.linspace(-5.0, 5.0, 5)[:, None]
+    coefficients = np.linalg.solve(k(points, points), truth(points[:, 0]))
+    inside = k(GRID[:, None], points) @ coefficients
+    norm = sqrt(coefficients @ truth(points[:, 0]))
     return [
         Setting("cubic, normal noise", truth(GRID), NORMAL, 2.5),
         Setting("RKHS function, normal noise", inside, NORMAL, norm),
@@ -92,20 +80,14 @@ def settings() -> list[Setting]:
 
 
 class GridRuns:
-    """Many runs at once on the grid: mean, weights and variance of each, updated sample by sample.
-
-    Parameters
-    ----------
-    noise : str
-    runs, samples : int
-        Number of runs, and of the samples that each will have.
+    """Many runs at once on the grid, updated sample by sample.
 
     Attributes
     ----------
     mean, variance : ndarray of shape (runs, G)
         mu and sigma_GP^2.
     weights : ndarray of shape (runs, G, samples)
-        a(x), zero for samples to come.
+        a(x), zero for future samples.
     """
 
     def __init__(self, noise: str, runs: int, samples: int) -> None:
@@ -120,19 +102,11 @@ class GridRuns:
         self._n = 0
 
     def add(self, index: IntArray, y: FloatArray) -> None:
-        """Give each run one sample more.
-
-        Parameters
-        ----------
-        index : ndarray of int of shape (runs,)
-            Positions in the grid.
-        y : ndarray of shape (runs,)
-        """
+        """Give each run one more sample y (runs,) at the grid index (runs,)."""
         run, n = np.arange(len(index)), self._n
         a = self.weights[run, index, :n]
-        c = (
-            self._gram[index] - (a[:, None, :] @ self._gram[self._index[:, :n]])[:, 0]
-        )  # posterior covariance with x
+        # posterior covariance with the new input
+        c = self._gram[index] - (a[:, None, :] @ self._gram[self._index[:, :n]])[:, 0]
         s = c[run, index]
         h = c / (s + self.s2)[:, None]
         self.mean += h * (y - self.noise.mean() - self.mean[run, index])[:, None]
@@ -177,22 +151,20 @@ class GridRuns:
 
 @dataclass(frozen=True)
 class Record:
-    """What happened in the runs of one setting with one bound.
+    """What happened in the runs of one setting with one bound; all arrays have shape (runs, steps).
 
     Attributes
     ----------
-    setting : Setting
-    method : str
-    x : ndarray of shape (runs, steps)
-        Points that were evaluated, after the first one at x = 5.
-    regret : ndarray of shape (runs, steps)
+    x : ndarray
+        Points that were evaluated after the first one at x = 5.
+    regret : ndarray
         max f - f(x).
-    unsafe : ndarray of bool of shape (runs, steps)
+    unsafe : ndarray of bool
         Whether f(x) is below the threshold.
-    missed : ndarray of shape (runs, steps)
-        Part of the grid on which f is outside the interval.
-    safe : ndarray of shape (runs, steps)
-        Part of the grid that is certified to be safe.
+    missed : ndarray
+        Fraction of the grid on which f is outside the interval.
+    safe : ndarray
+        Fraction of the grid that is certified to be safe.
     """
 
     setting: Setting
@@ -209,7 +181,7 @@ class Record:
         return int(np.sum(self.missed.max(axis=1) > 0))
 
     def summary(self) -> dict[str, Any]:
-        """One line of the table."""
+        """One row of the table."""
         total = self.regret.sum(axis=1)
         return {
             "setting": self.setting.name,
@@ -217,38 +189,28 @@ class Record:
             "norm": round(self.setting.norm, 4),
             "runs": len(total),
             "steps": self.regret.shape[1],
-            "mean_cumulated_regret": round(float(total.mean()), 3),
+            "mean_cumulative_regret": round(float(total.mean()), 3),
             "standard_error": round(float(total.std() / sqrt(len(total))), 3),
             "unsafe_evaluations": int(self.unsafe.sum()),
             "runs_with_a_miss": self.runs_with_a_miss,
             "pointwise_miss_rate": float(f"{self.missed.mean():.3g}"),
             "miss_probability_after_first_sample": float(f"{first_miss(self.setting, self.method):.3g}"),
-            "certified_part_at_the_end": round(float(self.safe[:, -1].mean()), 4),
+            "certified_fraction_at_the_end": round(float(self.safe[:, -1].mean()), 4),
         }
 
 
 def first_miss(setting: Setting, method: str) -> float:
     """Largest probability, over the grid, that f(x) is outside its interval after the first sample.
 
-    The first place does not depend on noise, so that a pointwise bound whose assumptions hold keeps it below d.
-
-    Parameters
-    ----------
-    setting : Setting
-    method : str
-        A key of ``BOUNDS``.
-
-    Returns
-    -------
-    float
+    The first input does not depend on noise, so a pointwise bound whose assumptions hold keeps it below d.
     """
     runs = GridRuns(setting.noise, 1, 1)
     runs.add(np.array([SEED]), setting.f[[SEED]] + runs.noise.mean())
     lower, upper = (end[0] for end in runs.interval(method, setting.norm, ERROR))
-    a, m0 = runs.weights[0, :, 0], runs.noise.mean()  # a > 0, and M moves the interval by a (M - m0)
-    return float(
-        np.max(runs.noise.sf(m0 + (setting.f - lower) / a) + runs.noise.cdf(m0 + (setting.f - upper) / a))
-    )
+    a, m0 = runs.weights[0, :, 0], runs.noise.mean()  # a > 0, and M shifts the interval by a (M - m0)
+    below = runs.noise.sf(m0 + (setting.f - lower) / a)
+    above = runs.noise.cdf(m0 + (setting.f - upper) / a)
+    return float(np.max(below + above))
 
 
 def simulate(
@@ -260,30 +222,15 @@ def simulate(
     seed: int = 0,
     progress: Callable[[], Any] | None = None,
 ) -> Record:
-    """Optimize safely with one bound, in many runs.
+    """Optimize safely with one bound, a key of ``BOUNDS``, in many runs; ``progress`` is called after each step.
 
-    Each step takes the point with the largest upper end among those whose lower end is at the threshold or above, and
-    x = 5, which is known to be safe. All bounds meet the same noise.
-
-    Parameters
-    ----------
-    setting : Setting
-    method : str
-        A key of ``BOUNDS``.
-    runs, steps, seed : int
-    progress : callable, optional
-        Called after each step.
-
-    Returns
-    -------
-    Record
+    Each step takes the point with the largest upper end among x = 5, which is known to be safe, and those whose lower end
+    reaches the threshold. All bounds see the same noise.
     """
     if method not in BOUNDS:
-        msg = f"method must be one of {', '.join(map(repr, BOUNDS))}, got {method!r}"
-        raise ValueError(msg)
+        raise ValueError(f"method must be one of {', '.join(map(repr, BOUNDS))}, got {method!r}")
     if runs < 1 or steps < 1:
-        msg = f"runs and steps must be at least 1, got {runs} and {steps}"
-        raise ValueError(msg)
+        raise ValueError(f"runs and steps must be at least 1, got {runs} and {steps}")
     f, threshold = setting.f, setting.f[LIMIT]
     state = GridRuns(setting.noise, runs, steps + 1)
     noise = state.noise.rvs((runs, steps + 1), random_state=np.random.default_rng(seed))
@@ -311,21 +258,10 @@ def reproduce(
     seed: int = 0,
     progress: Callable[[], Any] | None = None,
 ) -> Iterator[tuple[str, Path]]:
-    """Run all settings with all bounds; write a table, the regret curves and a figure, one file after the other.
+    """Run all settings with all bounds; write a table, the regret curves and a figure to a folder.
 
-    Parameters
-    ----------
-    out : Path
-        Folder; made if need be.
-    runs, steps, seed : int
-    progress : callable, optional
-        Called after each of the ``len(settings()) * len(BOUNDS) * steps`` steps.
-
-    Yields
-    ------
-    what : str
-    path : Path
-        The file that was just written.
+    Yields a description and the path of each file. ``progress`` is called after each of the
+    ``len(settings()) * len(BOUNDS) * steps`` steps.
 
     Examples
     --------
@@ -347,16 +283,14 @@ def reproduce(
         {
             "setting": record.setting.name,
             "bound": record.method,
-            "step": step + 1,
-            "mean_cumulated_regret": float(value),
+            "step": step,
+            "mean_cumulative_regret": float(value),
         }
         for record in records
-        for step, value in enumerate(np.cumsum(record.regret.mean(axis=0)))
+        for step, value in enumerate(np.cumsum(record.regret.mean(axis=0)), start=1)
     )
     yield "regret by step", write_csv(out / "safe_optimization_regret.csv", curves)
-    figure = _figure(records)
-    for suffix in ("png", "svg"):
-        yield "regret, violations", save_figure(figure, out / f"safe_optimization.{suffix}")
+    yield from save_figure("regret, violations", _figure(records), out / "safe_optimization")
 
 
 def _figure(records: list[Record]) -> Any:
@@ -377,13 +311,12 @@ def _figure(records: list[Record]) -> Any:
         bottom.bar([BOUNDS[record.method] for record in own], rates, color=[COLORS[r.method] for r in own])
         for position, record in enumerate(own):
             note = f"{record.runs_with_a_miss} missed\n{int(record.unsafe.sum())} unsafe"
-            bottom.annotate(
-                note, (position, max(rates[position], ERROR)), ha="center", va="bottom", fontsize=8
-            )
+            top_of_bar = position, max(rates[position], ERROR)
+            bottom.annotate(note, top_of_bar, ha="center", va="bottom", fontsize=8)
         bottom.axhline(ERROR, color="black", lw=1, ls="--", label="allowed, $d$")
         bottom.tick_params(axis="x", labelrotation=20, labelsize=8)
         bottom.margins(y=0.3)
-    axes[0, 0].set_ylabel("mean cumulated regret")
+    axes[0, 0].set_ylabel("mean cumulative regret")
     axes[1, 0].set_ylabel("P(miss) after one sample")
     axes[0, 0].legend(frameon=False, fontsize=9)
     axes[1, 0].legend(frameon=False, fontsize=8)

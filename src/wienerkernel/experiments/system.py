@@ -14,24 +14,10 @@ NORMAL, GAMMA = "norm(0, 1)", "gamma(0.25, scale=2)"
 
 
 def truth(x: FloatArray) -> FloatArray:
-    """Right-hand side of the system (eq. 15) without its noise.
-
-    Parameters
-    ----------
-    x : ndarray
-
-    Returns
-    -------
-    ndarray
-    """
+    """Right-hand side of the system (eq. 15) without its noise."""
     return np.asarray(0.01 * x**3 - 0.2 * x**2 + 0.2 * x)
 
 
 def kernel() -> Kernel:
-    """Squared-exponential kernel with the hyperparameters of the paper.
-
-    Returns
-    -------
-    Kernel
-    """
+    """Squared-exponential kernel with the hyperparameters of the paper."""
     return 4.21**2 * RBF(3.59)

@@ -1,4 +1,4 @@
-"""A file that is written whole or not at all."""
+"""Files that are written atomically."""
 
 from __future__ import annotations
 
@@ -12,28 +12,16 @@ from typing import IO
 
 try:
     from fcntl import LOCK_EX, LOCK_NB, flock
-except ImportError:  # Windows, where nobody can remove a file that somebody has open
+except ImportError:  # Windows, where an open file cannot be removed
     LOCKS = False
 else:
     LOCKS = True
 
-__all__ = ["check_writable", "written_whole"]
+__all__ = ["atomic_write", "check_writable"]
 
 
 def check_writable(path: str | os.PathLike[str], *, overwrite: bool) -> Path:
-    """Say early what would make writing a file fail.
-
-    Parameters
-    ----------
-    path : path-like
-    overwrite : bool
-        Whether a file of that name may exist.
-
-    Returns
-    -------
-    Path
-        With links resolved, so that the file they lead to is replaced and not the link.
-    """
+    """Raise early what would make writing a file fail; the path with links resolved, so that no link is replaced."""
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
         raise FileNotFoundError(f"cannot write {path}: there is no folder {target.parent}")
@@ -45,20 +33,11 @@ def check_writable(path: str | os.PathLike[str], *, overwrite: bool) -> Path:
 
 
 @contextmanager
-def written_whole(path: str | os.PathLike[str], *, overwrite: bool = True) -> Iterator[IO[bytes]]:
-    """Open a file for writing that takes its name only when everything is in it and on the disk.
+def atomic_write(path: str | os.PathLike[str], *, overwrite: bool = True) -> Iterator[IO[bytes]]:
+    """Open a binary file that gets its name only when it is complete and on the disk.
 
-    What a process that was killed has left of earlier attempts at the same name is removed.
-
-    Parameters
-    ----------
-    path : path-like
-    overwrite : bool, default=True
-        Whether a file of that name may exist; it stays as it is until the new one is complete.
-
-    Yields
-    ------
-    binary file
+    An existing file, which ``overwrite`` must allow, stays as it is until then. Temporary files that a killed process
+    left behind for the same name are removed.
     """
     target = check_writable(path, overwrite=overwrite)
     _remove_left_over(target)
@@ -69,7 +48,7 @@ def written_whole(path: str | os.PathLike[str], *, overwrite: bool = True) -> It
             file.flush()
             os.fsync(file.fileno())
             check_writable(target, overwrite=overwrite)
-            if LOCKS:  # before the lock is given up
+            if LOCKS:  # while the lock is held
                 temporary.replace(target)
         if not LOCKS:
             temporary.replace(target)
@@ -78,14 +57,14 @@ def written_whole(path: str | os.PathLike[str], *, overwrite: bool = True) -> It
 
 
 def _temporary(target: Path) -> tuple[Path, IO[bytes]]:
-    """A new file beside the target: only within one file system is a rename a single step.
+    """A new file beside the target, because a rename is atomic only within one file system.
 
-    It is locked as long as this process has it open, which the end of the process, whatever its kind, undoes.
+    It is locked while this process has it open; however the process ends, the lock goes with it.
     """
     while True:
         temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
         file = temporary.open("xb")
-        # Between these two lines somebody may have taken the file for left over.
+        # Before it was locked, another process may have removed the file as left over.
         if _lock(file) is not False and os.fstat(file.fileno()).st_nlink:
             return temporary, file
         file.close()

@@ -1,19 +1,17 @@
 """Kernels k(x, x'): values, diagonal, hyperparameters and the pullback of a gradient.
 
-`RBF`, `Matern`, `Exponential`, `RationalQuadratic` and `Periodic` depend on the distance of two points; `Constant`,
-`Linear`, `Polynomial` and `FeatureMap` are inner products of features. They combine by ``+``, ``*`` and ``**`` into
-`Sum`, `Product` and `Power`. `as_kernel` accepts the kernels of scikit-learn and plain functions, and `gram` makes
-the matrix that is to be factorized.
+`RBF`, `Matern`, `Exponential`, `RationalQuadratic` and `Periodic` depend on the distance between two points;
+`Constant`, `Linear`, `Polynomial` and `FeatureMap` are inner products of features. ``+``, ``*`` and ``**`` combine them
+into `Sum`, `Product` and `Power`. `as_kernel` converts the kernels of scikit-learn and plain functions, and `gram`
+computes the matrix to be factorized.
 """
 
 from .adapt import FunctionKernel, ScikitLearnKernel, as_kernel
-from .base import Kernel
-from .compose import Product, Sum
-from .dot import Constant, FeatureMap, Linear, Polynomial
-from .matrix import gram
+from .base import Constant, Kernel, Power, Product, Sum
+from .dot import FeatureMap, Linear, Polynomial
 from .periodic import Periodic
-from .power import Power
 from .stationary import RBF, Exponential, Matern, RationalQuadratic
+from .tiles import gram
 
 __all__ = [
     "RBF",

@@ -1,4 +1,4 @@
-"""Other people's kernels: scikit-learn's, and plain functions k(X, Z)."""
+"""Kernels from elsewhere: those of scikit-learn, and plain functions k(X, Z)."""
 
 from __future__ import annotations
 
@@ -7,24 +7,22 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import RLock
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._typing import Array, FloatArray
 from ..backend import arrays
-from .base import Kernel, Pull, Rows, too_deep
-from .compose import Product, Sum
-from .dot import Constant, Linear
+from .base import Constant, Kernel, Power, Product, Pull, Rows, Sum, too_deep
+from .dot import Linear
 from .parameters import Bounds
-from .power import Power
 from .stationary import RBF, Matern, RationalQuadratic
 
 __all__ = ["FunctionKernel", "ScikitLearnKernel", "as_kernel"]
 
-_TURNS = RLock()
-"""Tiles are shared out to threads; what is not ours is called by one of them at a time."""
+_LOCK = RLock()
+"""Tiles are shared by threads; code that is not ours is called by one thread at a time."""
 
 
 def as_kernel(obj: Any) -> Kernel:
@@ -33,9 +31,9 @@ def as_kernel(obj: Any) -> Kernel:
     Parameters
     ----------
     obj : Kernel, scikit-learn kernel, callable or None
-        A scikit-learn kernel becomes the same kernel of this library, hyperparameters and bounds included, where
-        there is one; what has no counterpart is wrapped. A callable maps (n, d) and (m, d) arrays to an (n, m)
-        array and has no hyperparameters. None is ``RBF(1.0)``.
+        A scikit-learn kernel is translated with its hyperparameters and bounds, or wrapped if it has no counterpart
+        here. A callable maps (n, d) and (m, d) arrays to an (n, m) array and has no hyperparameters. None is
+        ``RBF(1.0)``.
 
     Returns
     -------
@@ -45,7 +43,7 @@ def as_kernel(obj: Any) -> Kernel:
         return RBF(1.0)
     if isinstance(obj, Kernel):
         return obj
-    # Whoever holds a kernel of scikit-learn has imported its module.
+    # If obj is a kernel of scikit-learn, its module has been imported.
     theirs = sys.modules.get("sklearn.gaussian_process.kernels")
     if theirs is not None and isinstance(obj, theirs.Kernel):
         try:
@@ -74,7 +72,7 @@ class FunctionKernel(Kernel):
     Parameters
     ----------
     function : callable
-        It is given arrays of the library that X belongs to.
+        It receives arrays of the library of X.
     """
 
     function: Callable[[Array, Array], Any]
@@ -86,19 +84,16 @@ class FunctionKernel(Kernel):
             )
 
     def _values(self, P: Rows, Q: Rows) -> Array:
-        # A copy: the function may hand out an array that it keeps.
-        with _TURNS:
+        # A copy, since the function may return an array that it keeps.
+        with _LOCK:
             K = arrays.copy(arrays.contiguous(arrays.like(self.function(P, Q), P)))
         shape = P.shape[0], Q.shape[0]
         if tuple(K.shape) != shape:
             raise ValueError(f"kernel function must return shape {shape}; got {tuple(K.shape)}")
         return K
 
-    def _linearize(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
-        return self._values(P, Q), lambda _: np.empty(0)
-
     def _diagonal(self, X: Array) -> Array:
-        # Squares along the diagonal: few calls and little waste.
+        # square blocks along the diagonal: few calls and little waste
         blocks = (X[a, :] for a in arrays.slices(X.shape[0], 64))
         squares = (arrays.diagonal(self._values(x, x)) for x in blocks)
         return arrays.namespace(X).concat([arrays.filled((0,), 0.0, X), *squares])
@@ -108,9 +103,8 @@ class FunctionKernel(Kernel):
 class ScikitLearnKernel(Kernel):
     """A kernel of scikit-learn that has no counterpart here.
 
-    The pullback asks scikit-learn for its gradient, an array with one more axis for the hyperparameters; this is done
-    tile by tile, so that p such tiles are alive at a time, and costs a few times as much as the values. It is
-    computed in NumPy, whatever the library of X.
+    The pullback uses scikit-learn's gradient, an array with an additional axis for the hyperparameters, one tile at a
+    time; it costs a few times as much as the values. Everything is computed in NumPy, whatever the library of X.
 
     Parameters
     ----------
@@ -124,15 +118,15 @@ class ScikitLearnKernel(Kernel):
         object.__setattr__(self, "kernel", copy.deepcopy(self.kernel))
 
     def _values(self, P: Rows, Q: Rows) -> Array:
-        with _TURNS:
+        with _LOCK:
             K = self.kernel(arrays.as_numpy(P), arrays.as_numpy(Q))
         return arrays.like(np.array(K, dtype=np.float64, order="C"), P)
 
     def _linearize(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
-        # eval_gradient wants one set of points: take the block of P and Q out of that of both.
+        # eval_gradient takes one set of points: the tile is a block of the matrix of both.
         p, q = arrays.as_numpy(P), arrays.as_numpy(Q)
         both, block = (p, np.s_[:, :]) if P is Q else (np.vstack([p, q]), np.s_[: len(p), len(p) :])
-        with _TURNS:
+        with _LOCK:
             K, gradient = self.kernel(both, eval_gradient=True)
         tile = gradient[block]
         values = arrays.like(np.ascontiguousarray(K[block]), P)
@@ -165,9 +159,9 @@ class ScikitLearnKernel(Kernel):
                 named += [name] if h.n_elements == 1 else [f"{name}[{i}]" for i in range(h.n_elements)]
         return tuple(named)
 
-    def with_theta(self, theta: ArrayLike) -> Kernel:
+    def with_theta(self, theta: ArrayLike) -> Self:
         """Return the kernel of the same form whose free hyperparameters are exp(theta), theta of shape (p,)."""
-        return ScikitLearnKernel(self.kernel.clone_with_theta(self._checked_theta(theta)))
+        return type(self)(self.kernel.clone_with_theta(self._checked_theta(theta)))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ScikitLearnKernel):
@@ -182,19 +176,16 @@ class ScikitLearnKernel(Kernel):
 
 
 def _translated(kernel: Any, theirs: Any) -> Kernel:
-    """Return the same kernel of this library, or the wrapped one; a subclass may do anything, so it is wrapped."""
+    """Return the same kernel of this library, or else the kernel wrapped; a subclass may differ, so it is wrapped."""
     kind = type(kernel)
-    if kind is theirs.Sum:
-        return Sum(_translated(kernel.k1, theirs), _translated(kernel.k2, theirs))
-    if kind is theirs.Product:
-        return Product(_translated(kernel.k1, theirs), _translated(kernel.k2, theirs))
+    if kind in (theirs.Sum, theirs.Product):
+        join = Sum if kind is theirs.Sum else Product
+        return join(_translated(kernel.k1, theirs), _translated(kernel.k2, theirs))
     if kind is theirs.Exponentiation and float(kernel.exponent).is_integer() and kernel.exponent > 0:
         return Power(_translated(kernel.kernel, theirs), int(kernel.exponent))
     if kind is theirs.ConstantKernel:
         return Constant(kernel.constant_value, kernel.constant_value_bounds)
-    if kind is theirs.RBF:
-        return RBF(*_length_scale(kernel))
-    if kind is theirs.Matern and kernel.nu == np.inf:
+    if kind is theirs.RBF or (kind is theirs.Matern and kernel.nu == np.inf):
         return RBF(*_length_scale(kernel))
     if kind is theirs.Matern and kernel.nu in (0.5, 1.5, 2.5):
         return Matern(*_length_scale(kernel), nu=kernel.nu)
@@ -205,12 +196,12 @@ def _translated(kernel: Any, theirs: Any) -> Kernel:
     if kind is theirs.DotProduct:
         return _dot_product(kernel.sigma_0, kernel.sigma_0_bounds)
     if kind is theirs.CompoundKernel:
-        raise ValueError("kernel is a CompoundKernel, several kernels side by side; pass one of them")
+        raise ValueError("kernel is a CompoundKernel, which holds several kernels; pass one of them")
     return ScikitLearnKernel(kernel)
 
 
 def _length_scale(kernel: Any) -> tuple[Any, Bounds]:
-    """Return the length scale and its bounds; to scikit-learn one entry means all inputs."""
+    """Return the length scale and its bounds; in scikit-learn a single entry applies to all inputs."""
     value = np.asarray(kernel.length_scale, dtype=np.float64)
     return (value.item() if value.size == 1 else value), kernel.length_scale_bounds
 
@@ -220,7 +211,5 @@ def _dot_product(sigma_0: float, bounds: Any) -> Kernel:
     linear = Linear(1.0, "fixed")
     if sigma_0 == 0:
         return linear
-    squared: Bounds = "fixed"
-    if not isinstance(bounds, str):
-        squared = np.square(bounds)
+    squared: Bounds = "fixed" if isinstance(bounds, str) else np.square(bounds)
     return Sum(linear, Constant(float(sigma_0) ** 2, squared))

@@ -1,36 +1,48 @@
-"""What every kernel k(x, x') answers: values, diagonal, hyperparameters, pullbacks of gradients; and + * **.
+"""The class `Kernel` and the algebra of kernels: `Constant`, `Sum`, `Product` and `Power`.
 
-Matrices are made and read in tiles that stay in the cache. A kernel looks at each block of rows once
-(``_prepare``) and is then asked for the tile between two prepared blocks. Arrays of another library than NumPy are
-treated alike, in larger tiles, and remain where they are.
+Matrices are computed in tiles. A kernel sees each block of rows once (``_prepare``) and is then asked for the tile
+between two prepared blocks. Arrays of libraries other than NumPy are treated alike, in larger tiles, and stay on their
+device.
 """
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 from numbers import Real
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .._typing import Array, FloatArray
 from ..backend import arrays
-from .blas import for_each
-from .cross_kernel import CrossKernel
-from .matrix import gram
-from .parameters import Parametrized
-from .tiles import as_rows, as_two_sets, center_of, mirrored, row_blocks
+from .parameters import DEFAULT_BOUNDS, Bounds, Parametrized
+from .tiles import CrossKernel, as_rows, as_two_sets, center_of, gram, input_pullback, mirrored, pullback
 
-__all__ = ["DEEPEST", "InputPull", "Kernel", "Point", "Pull", "Rows", "too_deep"]
+__all__ = [
+    "MAX_DEPTH",
+    "Constant",
+    "InputPull",
+    "Kernel",
+    "Point",
+    "Power",
+    "Product",
+    "Pull",
+    "Rows",
+    "Sum",
+    "bracketed",
+    "too_deep",
+]
 
-DEEPEST = 100
-"""Levels of a composition: all that a kernel answers goes through them, and copying takes several calls for each."""
+MAX_DEPTH = 100
+"""Levels of a composition: every method recurses through them, and copying takes several calls per level."""
+
+MAX_EXPONENT = 10**6
 
 Rows: TypeAlias = Any
-"""A block of rows as one kernel wants to see it."""
+"""A block of rows as ``_prepare`` returns it."""
 
 Pull: TypeAlias = Callable[[Array], FloatArray]
 """Maps W to the gradient of sum(W * K) for one tile K, in NumPy."""
@@ -46,8 +58,8 @@ Point: TypeAlias = Callable[[FloatArray], FloatArray]
 class Kernel(Parametrized, ABC):
     """A positive semi-definite function k(x, x') with p free hyperparameters.
 
-    Kernels are values: they do not change, they compare and hash by their parameters. ``k1 + k2``, ``k1 * k2``,
-    ``k ** 2``, ``3 * k`` and ``k + 3`` make new kernels; a number stands for `Constant`.
+    Kernels are immutable; they compare and hash by their parameters. ``k1 + k2``, ``k1 * k2``, ``k ** 2``, ``3 * k``
+    and ``k + 3`` are new kernels; a number stands for `Constant`.
 
     Examples
     --------
@@ -64,22 +76,29 @@ class Kernel(Parametrized, ABC):
     _depth = 1
     """Levels of sums, products and powers, this one included."""
 
-    __array_ufunc__ = None  # numpy.float64(2.0) * kernel is the kernel's business
+    __array_ufunc__ = None  # so that numpy.float64(2.0) * kernel calls __rmul__
+
+    def _prepare(self, X: Array, center: Array) -> Rows:  # noqa: ARG002
+        """Return what the tiles need to know of a block of rows; ``center`` is the center of all rows."""
+        return X
 
     @abstractmethod
     def _values(self, P: Rows, Q: Rows) -> Array:
         """Return the tile K(P, Q), a new C-ordered array that the caller may overwrite."""
 
-    @abstractmethod
     def _linearize(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
-        """Return the tile K(P, Q) and its pullback, which both share the work; K is not to be overwritten."""
+        """Return the tile K(P, Q), or its value if it is constant, and its pullback; K must not be overwritten.
+
+        Called only if there are free hyperparameters.
+        """
+        raise NotImplementedError
 
     @abstractmethod
     def _diagonal(self, X: Array) -> Array:
         """Return k(x_i, x_i) in the library and dtype of X."""
 
     def _linearize_inputs(self, P: Rows, Q: Rows) -> tuple[Array, InputPull]:  # noqa: ARG002
-        """Return the tile K(P, Q) and the map from W to the rows sum_j W_ij dk(x_i, z_j)/dx_i, of shape (n, d)."""
+        """Return the tile K(P, Q), or its value if it is constant, and its pullback to the inputs, of shape (n, d)."""
         raise self._no_input_gradient()
 
     def _diagonal_gradient(self, X: Array) -> Array:  # noqa: ARG002
@@ -89,12 +108,12 @@ class Kernel(Parametrized, ABC):
     def _no_input_gradient(self) -> TypeError:
         return TypeError(
             f"{type(self).__name__} has no analytic gradient with respect to x; RBF, Matern, RationalQuadratic, "
-            "Periodic, Linear, Constant and their sums, products and powers have"
+            "Periodic, Linear, Constant and their sums, products and powers have one"
         )
 
     @property
     def _prior(self) -> float | None:
-        """The value of k(x, x) where it is one and the same for all x."""
+        """The value of k(x, x) if it is the same for all x."""
         return None
 
     def _point(self, X: FloatArray) -> Point:
@@ -103,25 +122,12 @@ class Kernel(Parametrized, ABC):
         Q = self._prepare(X, center)
         return lambda x: self._values(self._prepare(np.asarray(x, dtype=X.dtype)[None], center), Q)[0]
 
-    def _nest(self, *operands: Kernel) -> None:
-        """Set the depth of a composition of these operands, if it is not too large."""
-        depth = 1 + max(operand._depth for operand in operands)
-        if depth > DEEPEST:
-            raise too_deep()
-        object.__setattr__(self, "_depth", depth)
-
-    def _prepare(self, X: Array, center: Array) -> Rows:  # noqa: ARG002
-        """Return what the tiles need to know of a block of rows; ``center`` is a point amid all rows."""
-        return X
-
     def _pullback(self, P: Rows, Q: Rows, W: Array) -> FloatArray:
         """Return the gradient of sum(W * K(P, Q)) in double precision; P, Q are prepared from double precision."""
-        if not self._n_theta:
-            return np.empty(0)
-        return self._linearize(P, Q)[1](W)
+        return self._linearize(P, Q)[1](W) if self._n_theta else np.empty(0)
 
     def __call__(self, X: Any, Z: Any = None) -> Array:
-        """Values of the kernel.
+        """Matrix K(X, Z).
 
         Parameters
         ----------
@@ -144,13 +150,13 @@ class Kernel(Parametrized, ABC):
         return CrossKernel(self, z, center_of(x, z))(x)
 
     def diag(self, X: Any) -> Array:
-        """Diagonal k(x_i, x_i) of K(X, X), of shape (n,), without the matrix."""
+        """Diagonal k(x_i, x_i) of K(X, X), of shape (n,), without computing the matrix."""
         return self._diagonal(as_rows("X", X))
 
     def pullback(self, X: Any, W: Any, *, symmetric: bool = False) -> FloatArray:
         """Gradient of sum(W * K(X, X)) with respect to `theta`.
 
-        With W = dObjective/dK this is the gradient of the objective. No array of n x n entries is made.
+        With W = dObjective/dK this is the gradient of the objective. No n x n array is allocated.
 
         Parameters
         ----------
@@ -158,52 +164,26 @@ class Kernel(Parametrized, ABC):
         W : array-like of shape (n, n)
             In the library and on the device of X.
         symmetric : bool, default False
-            The promise that W is symmetric. Then only its lower triangle is read.
+            Whether W is known to be symmetric. Then only its lower triangle is read.
 
         Returns
         -------
         gradient : ndarray of shape (p,), float64
             A NumPy array, whatever the library of X.
         """
-        x = arrays.as_float64(as_rows("X", X))
-        n, w = x.shape[0], _weights(W, x)
-        if tuple(w.shape) != (n, n):
-            raise ValueError(
-                f"W must have shape ({n}, {n}), one row and column per row of X; got {tuple(w.shape)}"
-            )
-        gradient = np.zeros(self._n_theta)
-        if gradient.size == 0 or n == 0:
-            return gradient
-        center = center_of(x)
-        blocks = [(a, self._prepare(x[a, :], center)) for a in row_blocks(x)]
-
-        def of_rows(i: int) -> FloatArray:
-            a, P = blocks[i]
-            part = np.zeros(self._n_theta)
-            for b, Q in blocks[:i] if symmetric else blocks:
-                part += self._pullback(P, Q, arrays.as_float64(w[a, b]))
-            if symmetric:
-                # All is doubled in the end, so what is on the diagonal is halved. tril drops NaN above it, too.
-                lower = arrays.as_float64(arrays.namespace(w).tril(w[a, a]))
-                part += self._pullback(P, P, arrays.set_diagonal(lower, arrays.diagonal(lower) / 2))
-            return part
-
-        tiles = len(blocks) ** 2 // (2 if symmetric else 1)
-        for part in for_each(of_rows, range(len(blocks))[::-1], x, tiles):
-            gradient += part
-        return 2 * gradient if symmetric else gradient
+        return pullback(self, X, W, symmetric)
 
     def input_pullback(self, X: Any, Z: Any, W: Any) -> Array:
         """Rows sum_j W_ij dk(x_i, z_j)/dx_i: the gradient of sum(W * K(X, Z)) with respect to X.
 
-        Where the kernel has no derivative, Matern of smoothness 1/2 at x_i = z_j, it is taken as 0.
+        Where the kernel has no derivative, as Matern of smoothness 1/2 at x_i = z_j, it is taken as 0.
 
         Parameters
         ----------
         X : array-like of shape (n, d)
         Z : array-like of shape (m, d)
         W : array-like of shape (n, m) or (q, n, m)
-            Several W share the evaluation of the kernel.
+            Several W share one evaluation of the kernel.
 
         Returns
         -------
@@ -216,29 +196,7 @@ class Kernel(Parametrized, ABC):
         >>> RBF().input_pullback([[0.0], [1.0]], [[1.0]], [[1.0], [1.0]]).round(4).tolist()
         [[0.6065], [0.0]]
         """
-        x, z = map(arrays.as_float64, as_two_sets(X, Z))
-        n, m, w = x.shape[0], z.shape[0], _weights(W, x)
-        if w.ndim not in (2, 3) or tuple(w.shape[-2:]) != (n, m):
-            raise ValueError(
-                f"W must have shape ({n}, {m}) or (q, {n}, {m}), a row per row of X and a column per row of Z; "
-                f"got {tuple(w.shape)}"
-            )
-        shape = (*w.shape[:-1], x.shape[1])
-        if 0 in (*shape, m):
-            return arrays.filled(shape, 0.0, x)
-        xp, center = arrays.namespace(x), center_of(x, z)
-        layers = [w] if w.ndim == 2 else [w[i, :, :] for i in range(w.shape[0])]
-        columns = [(b, self._prepare(z[b, :], center)) for b in row_blocks(z)]
-        parts = []
-        for a in row_blocks(x):
-            P = self._prepare(x[a, :], center)
-            sums: list[Array] = [0.0] * len(layers)
-            for b, Q in columns:
-                _, pull = self._linearize_inputs(P, Q)
-                sums = [s + pull(arrays.as_float64(v[a, b])) for s, v in zip(sums, layers, strict=True)]
-            parts.append(xp.stack(sums))
-        gradient = xp.concat(parts, axis=1)
-        return gradient if w.ndim == 3 else gradient[0, :, :]
+        return input_pullback(self, X, Z, W)
 
     def diag_gradient(self, X: Any) -> Array:
         """Gradient of the diagonal, dk(x, x)/dx at each row of X.
@@ -260,17 +218,6 @@ class Kernel(Parametrized, ABC):
         """
         return self._diagonal_gradient(as_rows("X", X))
 
-    def with_theta(self, theta: ArrayLike) -> Kernel:
-        """Return the kernel of the same form whose free hyperparameters are exp(theta), theta of shape (p,)."""
-        with np.errstate(over="ignore"):  # an infinite hyperparameter is refused by name
-            values = np.exp(self._checked_theta(theta))
-        changes: dict[str, Any] = {}
-        for name in self._free:
-            old = getattr(self, name)
-            changes[name] = tuple(values[: len(old)]) if isinstance(old, tuple) else values[0]
-            values = values[np.size(old) :]
-        return replace(self, **changes)
-
     def __repr__(self) -> str:
         shown = (
             f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if getattr(self, f.name) != f.default
@@ -278,20 +225,16 @@ class Kernel(Parametrized, ABC):
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def __add__(self, other: Kernel | float) -> Kernel:
-        from .compose import Sum
-
         operand = _operand(other)
         return NotImplemented if operand is None else Sum(self, operand)
 
     def __radd__(self, other: object) -> Kernel:
-        if isinstance(other, Real) and other == 0:  # where the sum of a list of kernels starts
+        if isinstance(other, Real) and other == 0:  # where sum() of a list of kernels starts
             return self
         operand = _operand(other)
         return NotImplemented if operand is None else operand + self
 
     def __mul__(self, other: Kernel | float) -> Kernel:
-        from .compose import Product
-
         operand = _operand(other)
         return NotImplemented if operand is None else Product(self, operand)
 
@@ -300,33 +243,242 @@ class Kernel(Parametrized, ABC):
         return NotImplemented if operand is None else operand * self
 
     def __pow__(self, exponent: int) -> Kernel:
-        from .power import Power
-
         return Power(self, exponent)
-
-
-def too_deep() -> ValueError:
-    """The error for a composition of too many levels."""
-    return ValueError(
-        f"sums, products and powers of kernels are nested more than {DEEPEST} deep; add many kernels in pairs, or write "
-        "them as one function f(X, Z)"
-    )
-
-
-def _weights(W: Any, x: Array) -> Array:
-    """W as an array of the library of x."""
-    w = np.asarray(W) if arrays.is_numpy(x) and not arrays.is_array_api(W) else W
-    if arrays.library(w) != arrays.library(x):
-        raise TypeError(
-            f"X and W must be arrays of one library; got {arrays.library(x)} and {arrays.library(w)}"
-        )
-    return w
 
 
 def _operand(other: object) -> Kernel | None:
     """Return a kernel, or the Constant that a number stands for."""
-    from .dot import Constant
-
     if isinstance(other, Real):
         return Constant(float(other))
     return other if isinstance(other, Kernel) else None
+
+
+@dataclass(frozen=True, repr=False)
+class Constant(Kernel):
+    """The kernel that is ``value`` everywhere: the variance of an unknown constant, or of what it multiplies.
+
+    A number in a sum or product of kernels stands for it.
+
+    Parameters
+    ----------
+    value : float, default 1.0
+    value_bounds : pair of floats or "fixed", default (1e-5, 1e5)
+
+    Examples
+    --------
+    >>> from wienerkernel.kernels import RBF, Constant
+    >>> Constant(2.0) * RBF() == 2.0 * RBF()
+    True
+    >>> Constant(2.0)([[0.0]], [[1.0], [5.0]]).tolist()
+    [[2.0, 2.0]]
+    """
+
+    value: float = 1.0
+    value_bounds: Bounds = DEFAULT_BOUNDS
+    _hyperparameters: ClassVar[tuple[str, ...]] = ("value",)
+
+    def _values(self, P: Rows, Q: Rows) -> Array:
+        return arrays.filled((P.shape[0], Q.shape[0]), self.value, P)
+
+    def _linearize(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:  # noqa: ARG002
+        return self.value, lambda W: np.array([self.value * float(arrays.namespace(W).sum(W))])
+
+    def _linearize_inputs(self, P: Rows, Q: Rows) -> tuple[Array, InputPull]:  # noqa: ARG002
+        return self.value, lambda _: arrays.filled(P.shape, 0.0, P)
+
+    def _diagonal(self, X: Array) -> Array:
+        return arrays.filled((X.shape[0],), self.value, X)
+
+    def _diagonal_gradient(self, X: Array) -> Array:
+        return arrays.filled(X.shape, 0.0, X)
+
+    @property
+    def _prior(self) -> float | None:
+        return self.value
+
+    def _point(self, X: FloatArray) -> Point:
+        return lambda _: np.full(len(X), self.value)
+
+
+class _Composition(Kernel):
+    """A kernel f(k1, ...) of other kernels: a subclass gives f and its derivatives, the chain rule does the rest."""
+
+    @abstractmethod
+    def _f(self, *K: Array) -> Array:
+        """Return f of the values of the operands, as a new array."""
+
+    @abstractmethod
+    def _f_and_slopes(self, *K: Array) -> tuple[Array, tuple[Array, ...]]:
+        """Return f and its derivative with respect to each operand."""
+
+    def __post_init__(self) -> None:
+        for name, k in self._parts.items():
+            if not isinstance(k, Kernel):
+                raise TypeError(f"{name} must be a Kernel; got {k!r}")
+        depth = 1 + max(k._depth for k in self._kernels)
+        if depth > MAX_DEPTH:
+            raise too_deep()
+        object.__setattr__(self, "_depth", depth)
+
+    @property
+    def _kernels(self) -> tuple[Kernel, ...]:
+        return tuple(self._parts.values())
+
+    @property
+    def _kernels_and_numbers(self) -> tuple[Kernel | float, ...]:
+        """The operands, with numbers for constants as long as one operand is a matrix."""
+        if all(isinstance(k, Constant) for k in self._kernels):
+            return self._kernels
+        return tuple(k.value if isinstance(k, Constant) else k for k in self._kernels)
+
+    def _prepare(self, X: Array, center: Array) -> Rows:
+        return tuple(k._prepare(X, center) for k in self._kernels)
+
+    def _values(self, P: Rows, Q: Rows) -> Array:
+        operands = zip(self._kernels_and_numbers, P, Q, strict=True)
+        return self._f(*(k if isinstance(k, float) else k._values(p, q) for k, p, q in operands))
+
+    def _linearize(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
+        parts = [_linearized(k, p, q) for k, p, q in zip(self._kernels, P, Q, strict=True)]
+        return self._chain(parts, np.concatenate)
+
+    def _linearize_inputs(self, P: Rows, Q: Rows) -> tuple[Array, InputPull]:
+        operands = zip(self._kernels_and_numbers, P, Q, strict=True)
+        parts = [(k, None) if isinstance(k, float) else k._linearize_inputs(p, q) for k, p, q in operands]
+        return self._chain(parts, sum)
+
+    def _chain(
+        self, parts: Sequence[tuple[Array, Any]], join: Callable[[list[Array]], Array]
+    ) -> tuple[Array, Any]:
+        """Return f and its pullback, given values and pullbacks (or None) of the operands: the chain rule."""
+        K, pulls = zip(*parts, strict=True)
+        value, slopes = self._f_and_slopes(*K)
+        chained = [(pull, s) for pull, s in zip(pulls, slopes, strict=True) if pull is not None]
+        # A pullback is linear: a number scales its short result instead of the tile W.
+        return value, lambda W: join(
+            [s * pull(W) if isinstance(s, float) else pull(W * s) for pull, s in chained]
+        )
+
+    def _diagonal(self, X: Array) -> Array:
+        return self._f(*(k._diagonal(X) for k in self._kernels))
+
+    def _diagonal_gradient(self, X: Array) -> Array:
+        _, slopes = self._f_and_slopes(*(k._diagonal(X)[:, None] for k in self._kernels))
+        return sum(s * k._diagonal_gradient(X) for s, k in zip(slopes, self._kernels, strict=True))
+
+    @property
+    def _prior(self) -> float | None:
+        priors = [k._prior for k in self._kernels]
+        return None if None in priors else self._f(*priors)
+
+    def _point(self, X: FloatArray) -> Point:
+        parts = [k if isinstance(k, float) else k._point(X) for k in self._kernels_and_numbers]
+        return lambda x: self._f(*[k if isinstance(k, float) else k(x) for k in parts])
+
+
+@dataclass(frozen=True, repr=False)
+class Sum(_Composition):
+    """The kernel k1(x, x') + k2(x, x'), written ``k1 + k2``.
+
+    Parameters
+    ----------
+    k1, k2 : Kernel
+    """
+
+    k1: Kernel
+    k2: Kernel
+    _operands: ClassVar[tuple[str, ...]] = ("k1", "k2")
+
+    def _f(self, *K: Array) -> Array:
+        return K[0] + K[1]
+
+    def _f_and_slopes(self, *K: Array) -> tuple[Array, tuple[Array, ...]]:
+        return K[0] + K[1], (1.0, 1.0)
+
+    def _pullback(self, P: Rows, Q: Rows, W: Array) -> FloatArray:
+        # A summand without hyperparameters need not be evaluated.
+        return np.concatenate([self.k1._pullback(P[0], Q[0], W), self.k2._pullback(P[1], Q[1], W)])
+
+    def __repr__(self) -> str:
+        return f"{self.k1!r} + {bracketed(self.k2, Sum)}"
+
+
+@dataclass(frozen=True, repr=False)
+class Product(_Composition):
+    """The kernel k1(x, x') k2(x, x'), written ``k1 * k2``.
+
+    Parameters
+    ----------
+    k1, k2 : Kernel
+    """
+
+    k1: Kernel
+    k2: Kernel
+    _operands: ClassVar[tuple[str, ...]] = ("k1", "k2")
+
+    def _f(self, *K: Array) -> Array:
+        return K[0] * K[1]
+
+    def _f_and_slopes(self, *K: Array) -> tuple[Array, tuple[Array, ...]]:
+        return K[0] * K[1], (K[1], K[0])
+
+    def __repr__(self) -> str:
+        return f"{bracketed(self.k1, Sum)} * {bracketed(self.k2, (Sum, Product))}"
+
+
+@dataclass(frozen=True, repr=False)
+class Power(_Composition):
+    """The kernel k(x, x')^exponent, written ``k ** exponent``.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    exponent : int
+        Positive, since other powers of a kernel need not be kernels; at most a million.
+    """
+
+    kernel: Kernel
+    exponent: int
+    _operands: ClassVar[tuple[str, ...]] = ("kernel",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        try:
+            exponent = operator.index(self.exponent)
+        except TypeError:
+            exponent = 0
+        if not 1 <= exponent <= MAX_EXPONENT or isinstance(self.exponent, bool):
+            raise ValueError(
+                f"exponent must be a positive integer of at most {MAX_EXPONENT}; got {self.exponent!r}"
+            )
+        object.__setattr__(self, "exponent", exponent)
+
+    def _f(self, *K: Array) -> Array:
+        return K[0] ** (self.exponent - 1) * K[0]  # squares and cubes without calls of pow
+
+    def _f_and_slopes(self, *K: Array) -> tuple[Array, tuple[Array, ...]]:
+        lower = K[0] ** (self.exponent - 1)
+        return lower * K[0], (self.exponent * lower,)
+
+    def __repr__(self) -> str:
+        return f"{bracketed(self.kernel, (Sum, Product, Power))} ** {self.exponent}"
+
+
+def _linearized(kernel: Kernel, P: Rows, Q: Rows) -> tuple[Array, Pull | None]:
+    """Linearize an operand; one without free hyperparameters is only evaluated."""
+    if kernel._n_theta:
+        return kernel._linearize(P, Q)
+    return kernel.value if isinstance(kernel, Constant) else kernel._values(P, Q), None
+
+
+def bracketed(kernel: Kernel, looser: type | tuple[type, ...]) -> str:
+    """Return the repr of a kernel, in parentheses if it binds less tightly than its surroundings."""
+    return f"({kernel!r})" if isinstance(kernel, looser) else repr(kernel)
+
+
+def too_deep() -> ValueError:
+    """Return the error for a composition of too many levels."""
+    return ValueError(
+        f"sums, products and powers of kernels are nested more than {MAX_DEPTH} deep; add many kernels in pairs, or "
+        "write them as one function f(X, Z)"
+    )

@@ -8,14 +8,13 @@ import numpy as np
 
 from .._typing import Array, FloatArray
 from ..backend import arrays
-from .blas import column_dots, column_sums, cross_products, inner, times
-from .elementwise import at_least, at_most
+from .operations import clip, column_dots, cross_products, inner, times
 from .parameters import Scale, check_columns
 
 __all__ = ["Points", "points", "pull_differences", "pull_squares", "squared_distances"]
 
 FEW_COLUMNS = 3
-"""Up to so many columns explicit differences cost no more than a matrix product, and they are exact."""
+"""Up to this many columns explicit differences cost no more than a matrix product, and they are exact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +22,7 @@ class Points:
     """A block of n points x, centered and divided by the length scales.
 
     ``left`` and ``right`` are (n, d + 2) arrays of [x, -|x|^2/2, 1] and [x, 1, -|x|^2/2], so that the product of the
-    one with the transpose of the other is -|x - z|^2/2.
+    first with the transpose of the second is -|x - z|^2/2.
     """
 
     left: Array
@@ -34,6 +33,8 @@ class Points:
     """Whether sums of squares are small enough for a matrix product to be accurate."""
     far: bool
     """Whether squared distances may overflow."""
+    angles: Array
+    """The angles of points on circles, of shape (n, d/2); otherwise None."""
 
     @property
     def x(self) -> Array:
@@ -41,7 +42,7 @@ class Points:
         return self.left[:, :-2]
 
 
-def points(X: Array, center: Array, length_scale: Scale, exact: bool = False) -> Points:
+def points(X: Array, center: Array, length_scale: Scale, exact: bool = False, angles: Array = None) -> Points:
     """Return the block X of shape (n, d) as points of unit length scale around ``center``.
 
     ``exact`` asks for explicit differences whatever the number of columns.
@@ -64,14 +65,15 @@ def points(X: Array, center: Array, length_scale: Scale, exact: bool = False) ->
         by_product=near and not exact and d > FEW_COLUMNS,
         near=near,
         far=not largest <= 1e-6 * float(limits.max),
+        angles=angles,
     )
 
 
 def squared_distances(P: Points, Q: Points, factor: float) -> Array:
-    """Return factor |x - z|^2 for every x of P and z of Q, with the sign of ``factor`` whatever the rounding."""
+    """Return factor |x - z|^2 for every x of P and z of Q, with the sign of ``factor`` despite rounding."""
     if P.by_product and Q.by_product:
         q = cross_products(-2 * factor, P.left, Q.right)
-        return at_least(q, 0.0) if factor > 0 else at_most(q, 0.0)
+        return clip(q, low=0.0) if factor > 0 else clip(q, high=0.0)
     if P.x.shape[1] <= FEW_COLUMNS or not arrays.is_numpy(P.x):
         q = arrays.filled((P.x.shape[0], Q.x.shape[0]), 0.0, P.x)
         for k in range(P.x.shape[1]):
@@ -85,18 +87,19 @@ def squared_distances(P: Points, Q: Points, factor: float) -> Array:
     return q
 
 
-def pull_squares(P: Points, Q: Points, G: Array, exact: bool = False) -> FloatArray:
+def pull_squares(P: Points, Q: Points, G: Array, exact: bool) -> FloatArray:
     """Return, for each column, the sum of G_ij (x_i - z_j)^2; shape (d,)."""
     d = P.x.shape[1]
     if exact or not (P.near and Q.near):
         return np.array([inner(G, _squared_differences(P, Q, k)) for k in range(d)])
     # sum_ij G_ij (x_i^2 - 2 x_i z_j + z_j^2), of which one product with [z, 1] gives two parts
     GZ = times(G, Q.right)
-    squares = arrays.as_numpy(GZ[:, d] @ P.x**2 + column_sums(G) @ Q.x**2)
+    column_sums = arrays.namespace(G).sum(G, axis=0)
+    squares = arrays.as_numpy(GZ[:, d] @ P.x**2 + column_sums @ Q.x**2)
     return squares - 2 * column_dots(P.x, GZ[:, :d])
 
 
-def pull_differences(P: Points, Q: Points, G: Array, exact: bool = False) -> Array:
+def pull_differences(P: Points, Q: Points, G: Array, exact: bool) -> Array:
     """Return sum_j G_ij (x_i - z_j) for every x_i of P; shape (n, d)."""
     d = P.x.shape[1]
     if exact or not (P.near and Q.near):
@@ -114,7 +117,7 @@ def _squared_differences(P: Points, Q: Points, column: int) -> Array:
 
 
 def _finite(P: Points, Q: Points, squares: Array) -> Array:
-    """Return squares that did not overflow, so that they times an exponential that vanished are 0; in place."""
+    """Limit squares that overflowed, in place, so that their product with an exponential that vanished is 0."""
     if P.far or Q.far:
-        return at_most(squares, 1e-7 * float(arrays.namespace(squares).finfo(squares.dtype).max))
+        return clip(squares, high=1e-7 * float(arrays.namespace(squares).finfo(squares.dtype).max))
     return squares

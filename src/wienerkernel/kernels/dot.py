@@ -1,4 +1,4 @@
-"""Kernels that are inner products of features: constants, linear functions, polynomials, any feature map."""
+"""Kernels that are inner products of features: linear functions, polynomials, any feature map."""
 
 from __future__ import annotations
 
@@ -11,60 +11,12 @@ from scipy.linalg.blas import dgemv
 
 from .._typing import Array, FloatArray
 from ..backend import arrays
-from .base import InputPull, Kernel, Point, Pull, Rows
-from .blas import column_dots, cross_products, inner, times
+from .base import Constant, InputPull, Kernel, Point, Pull, Rows
+from .operations import column_dots, cross_products, inner, times
 from .parameters import DEFAULT_BOUNDS, Bounds, Scale, check_columns
 from .tiles import as_rows
 
-__all__ = ["Constant", "FeatureMap", "Linear", "Polynomial"]
-
-
-@dataclass(frozen=True, repr=False)
-class Constant(Kernel):
-    """The kernel that is ``value`` everywhere: the variance of an unknown constant, or of what it multiplies.
-
-    A number in a sum or product of kernels stands for it.
-
-    Parameters
-    ----------
-    value : float, default 1.0
-    value_bounds : pair of floats or "fixed", default (1e-5, 1e5)
-
-    Examples
-    --------
-    >>> from wienerkernel.kernels import RBF, Constant
-    >>> Constant(2.0) * RBF() == 2.0 * RBF()
-    True
-    >>> Constant(2.0)([[0.0]], [[1.0], [5.0]]).tolist()
-    [[2.0, 2.0]]
-    """
-
-    value: float = 1.0
-    value_bounds: Bounds = DEFAULT_BOUNDS
-    _hyperparameters: ClassVar[tuple[str, ...]] = ("value",)
-
-    def _values(self, P: Rows, Q: Rows) -> Array:
-        return arrays.filled((P.shape[0], Q.shape[0]), self.value, P)
-
-    def _linearize(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
-        return self._values(P, Q), lambda W: np.array([self.value * float(arrays.namespace(W).sum(W))])
-
-    def _linearize_inputs(self, P: Rows, Q: Rows) -> tuple[Array, InputPull]:
-        return self._values(P, Q), lambda _: arrays.filled(P.shape, 0.0, P)
-
-    def _diagonal(self, X: Array) -> Array:
-        return arrays.filled((X.shape[0],), self.value, X)
-
-    def _diagonal_gradient(self, X: Array) -> Array:
-        return arrays.filled(X.shape, 0.0, X)
-
-    @property
-    def _prior(self) -> float | None:
-        return self.value
-
-    def _point(self, X: FloatArray) -> Point:
-        values = np.full(len(X), self.value)
-        return lambda _: values.copy()
+__all__ = ["FeatureMap", "Linear", "Polynomial"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,10 +54,10 @@ class Linear(Kernel):
             by_input = -2 * column_dots(P, times(W, Q))
             return by_input if isinstance(self.length_scale, tuple) else by_input.sum(keepdims=True)
 
-        return cross_products(1.0, P, Q), pull
+        return self._values(P, Q), pull
 
     def _linearize_inputs(self, P: Rows, Q: Rows) -> tuple[Array, InputPull]:
-        return cross_products(1.0, P, Q), lambda W: times(W, Q) / arrays.like(self.length_scale, P)
+        return self._values(P, Q), lambda W: times(W, Q) / arrays.like(self.length_scale, P)
 
     def _diagonal(self, X: Array) -> Array:
         rows = self._prepare(X, X)
@@ -126,8 +78,7 @@ class FeatureMap(Kernel):
     Parameters
     ----------
     phi : callable
-        Maps an array of shape (n, d) to the features, of shape (n, n_phi), row by row. It is given an array of the
-        library that X belongs to.
+        Maps an array of shape (n, d), of the library of X, to the features, of shape (n, n_phi), row by row.
     scale : float, default 1.0
     scale_bounds : pair of floats or "fixed", default (1e-5, 1e5)
 

@@ -1,25 +1,17 @@
-"""What a hyperparameter may be, a positive number or one per input, with bounds or fixed; and their logarithms."""
+"""Hyperparameters: positive numbers, one or one per input, with bounds or fixed; and their logarithms."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal, TypeAlias
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._typing import FloatArray
 
-__all__ = [
-    "DEFAULT_BOUNDS",
-    "Bounds",
-    "Parametrized",
-    "Scale",
-    "check_columns",
-    "checked_bounds",
-    "checked_scale",
-    "log_bounds",
-]
+__all__ = ["DEFAULT_BOUNDS", "Bounds", "Parametrized", "Scale", "check_columns"]
 
 Scale: TypeAlias = float | Sequence[float] | FloatArray
 Bounds: TypeAlias = tuple[float, float] | Sequence[tuple[float, float]] | FloatArray | Literal["fixed"]
@@ -28,57 +20,76 @@ DEFAULT_BOUNDS = (1e-5, 1e5)
 
 
 class Parametrized:
-    """An object whose fields named in ``_hyperparameters`` are positive, each with a field of bounds beside it.
+    """A dataclass whose fields in ``_hyperparameters`` are positive, each with a field of bounds beside it.
 
-    `theta` holds the logarithms of those that are not fixed.
-
-    Examples
-    --------
-    >>> from wienerkernel.kernels import RBF
-    >>> RBF([1.0, 2.0]).names
-    ('length_scale[0]', 'length_scale[1]')
+    `theta` holds the logarithms of those that are not fixed, then the theta of the fields in ``_operands``, which are
+    `Parametrized` themselves.
     """
 
     _hyperparameters: ClassVar[tuple[str, ...]] = ()
     _per_input: ClassVar[tuple[str, ...]] = ()
+    _operands: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         for name in self._hyperparameters:
-            value = checked_scale(name, getattr(self, name), per_input=name in self._per_input)
-            bounds = checked_bounds(f"{name}_bounds", getattr(self, f"{name}_bounds"), value)
+            value = _checked_scale(name, getattr(self, name), per_input=name in self._per_input)
+            bounds = _checked_bounds(f"{name}_bounds", getattr(self, f"{name}_bounds"), value)
             object.__setattr__(self, name, value)
             object.__setattr__(self, f"{name}_bounds", bounds)
 
     @property
-    def _free(self) -> tuple[str, ...]:
-        """Hyperparameters that are not fixed."""
-        return tuple(name for name in self._hyperparameters if getattr(self, f"{name}_bounds") != "fixed")
+    def _free(self) -> dict[str, Any]:
+        """Values of the hyperparameters that are not fixed, by name."""
+        free = (name for name in self._hyperparameters if getattr(self, f"{name}_bounds") != "fixed")
+        return {name: getattr(self, name) for name in free}
+
+    @property
+    def _parts(self) -> dict[str, Any]:
+        """Operands by name."""
+        return {name: getattr(self, name) for name in self._operands}
 
     @property
     def _n_theta(self) -> int:
-        return sum(np.size(getattr(self, name)) for name in self._free)
+        sizes = [np.size(value) for value in self._free.values()]
+        return sum([*sizes, *(part._n_theta for part in self._parts.values())], start=0)
 
     @property
     def theta(self) -> FloatArray:
         """Logarithms of the free hyperparameters, of shape (p,)."""
-        values = [np.empty(0), *(np.atleast_1d(getattr(self, name)) for name in self._free)]
-        logs: FloatArray = np.log(np.concatenate(values))
-        return logs
+        own = [np.log(np.atleast_1d(value)) for value in self._free.values()]
+        return np.concatenate([np.empty(0), *own, *(part.theta for part in self._parts.values())])
 
     @property
     def bounds(self) -> FloatArray:
         """Bounds of `theta`, of shape (p, 2); logarithms as well."""
-        pairs = [log_bounds(getattr(self, f"{name}_bounds"), getattr(self, name)) for name in self._free]
-        return np.concatenate([np.empty((0, 2)), *pairs])
+        own = [
+            np.log(np.broadcast_to(getattr(self, f"{name}_bounds"), (np.size(value), 2)))
+            for name, value in self._free.items()
+        ]
+        return np.concatenate([np.empty((0, 2)), *own, *(part.bounds for part in self._parts.values())])
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the entries of `theta`."""
         named: list[str] = []
-        for name in self._free:
-            value = getattr(self, name)
+        for name, value in self._free.items():
             named += [f"{name}[{i}]" for i in range(len(value))] if isinstance(value, tuple) else [name]
+        for operand, part in self._parts.items():
+            named += [f"{operand}.{name}" for name in part.names]
         return tuple(named)
+
+    def with_theta(self, theta: ArrayLike) -> Self:
+        """Return the kernel of the same form whose free hyperparameters are exp(theta), theta of shape (p,)."""
+        logs, changes = self._checked_theta(theta), dict[str, Any]()
+        with np.errstate(over="ignore"):  # an infinite hyperparameter is refused by name
+            for name, value in self._free.items():
+                new = np.exp(logs[: np.size(value)])
+                changes[name] = tuple(new) if isinstance(value, tuple) else new[0]
+                logs = logs[np.size(value) :]
+        for name, part in self._parts.items():
+            changes[name] = part.with_theta(logs[: part._n_theta])
+            logs = logs[part._n_theta :]
+        return replace(self, **changes)  # type: ignore[type-var]
 
     def _checked_theta(self, theta: ArrayLike) -> FloatArray:
         logs = np.asarray(theta, dtype=np.float64)
@@ -89,7 +100,13 @@ class Parametrized:
         return logs
 
 
-def checked_scale(name: str, value: ArrayLike, per_input: bool) -> float | tuple[float, ...]:
+def check_columns(name: str, value: Scale, d: int) -> None:
+    """Refuse one value per input if their number is not that of the inputs."""
+    if isinstance(value, tuple) and len(value) != d:
+        raise ValueError(f"{name} has {len(value)} entries, but X has {d} columns")
+
+
+def _checked_scale(name: str, value: ArrayLike, per_input: bool) -> float | tuple[float, ...]:
     """Return ``value`` as a float or, where ``per_input`` allows it, as a tuple of floats; all positive and finite."""
     accepted = "a positive finite number" + (", or one per input" if per_input else "")
     try:
@@ -103,15 +120,7 @@ def checked_scale(name: str, value: ArrayLike, per_input: bool) -> float | tuple
     return float(numbers) if numbers.ndim == 0 else tuple(map(float, numbers))
 
 
-def check_columns(name: str, value: Scale, d: int) -> None:
-    """Refuse one value per input where there are not as many inputs."""
-    if isinstance(value, tuple) and len(value) != d:
-        raise ValueError(f"{name} has {len(value)} entries, but X has {d} columns")
-
-
-def checked_bounds(
-    name: str, bounds: Bounds, value: float | tuple[float, ...]
-) -> tuple[float, float] | tuple[tuple[float, float], ...] | Literal["fixed"]:
+def _checked_bounds(name: str, bounds: Bounds, value: float | tuple[float, ...]) -> Bounds:
     """Return ``bounds`` as "fixed", as one pair of floats, or as one pair per entry of ``value``."""
     accepted = 'a pair (low, high) with 0 < low <= high, one such pair per input, or "fixed"'
     if isinstance(bounds, str):
@@ -124,7 +133,7 @@ def checked_bounds(
         raise TypeError(f"{name} must be {accepted}; got {bounds!r}") from None
     if pairs.shape == (1, 2):
         pairs = pairs[0]
-    size = len(value) if isinstance(value, tuple) else 1
+    size = np.size(value)
     if pairs.shape not in ((2,), (size, 2)) or not np.all(
         (pairs[..., 0] > 0) & (pairs[..., 0] <= pairs[..., 1])
     ):
@@ -133,9 +142,3 @@ def checked_bounds(
         low, high = map(float, pairs)
         return low, high
     return tuple((float(low), float(high)) for low, high in pairs)
-
-
-def log_bounds(bounds: Bounds, value: Scale) -> FloatArray:
-    """Return the logarithms of ``bounds``, one row per entry of ``value``."""
-    size = len(value) if isinstance(value, tuple) else 1
-    return np.log(np.broadcast_to(np.asarray(bounds, dtype=np.float64), (size, 2)))

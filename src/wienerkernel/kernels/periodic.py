@@ -1,4 +1,4 @@
-"""Kernels of functions that repeat."""
+"""Kernels of periodic functions."""
 
 from __future__ import annotations
 
@@ -9,25 +9,17 @@ import numpy as np
 
 from .._typing import Array, FloatArray
 from ..backend import arrays
-from .base import InputPull, Kernel, Pull, Rows
-from .blas import column_dots, inner, times
-from .distance import Points, points, pull_squares, squared_distances
-from .elementwise import exp
+from .base import InputPull, Kernel, Point, Rows
+from .distance import Points, points
+from .operations import column_dots, times
 from .parameters import DEFAULT_BOUNDS, Bounds, Scale, check_columns
+from .stationary import SquaredExponential
 
 __all__ = ["Periodic"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Turns:
-    """A block of rows as angles 2 pi x / period, of shape (n, d), and as points [cos, sin] / l on circles."""
-
-    angles: Array
-    circles: Points
-
-
 @dataclass(frozen=True, repr=False)
-class Periodic(Kernel):
+class Periodic(SquaredExponential):
     """The periodic kernel exp(-2 sum_k sin^2(pi (x_k - z_k) / period_k) / l_k^2).
 
     It is the RBF kernel of points on circles, since |e(x) - e(z)|^2 = 4 sin^2(pi (x - z) / period) for
@@ -64,64 +56,34 @@ class Periodic(Kernel):
         xp = arrays.namespace(X)
         angles = (X - center) * arrays.like(2 * np.pi / np.asarray(self.period), X)
         circles = xp.concat([xp.cos(angles), xp.sin(angles)], axis=1)
-        twice = 2 * self.length_scale if isinstance(self.length_scale, tuple) else self.length_scale
-        return _Turns(angles, points(circles, arrays.filled((2 * d,), 0.0, X), twice))
-
-    def _values(self, P: Rows, Q: Rows) -> Array:
-        return exp(squared_distances(P.circles, Q.circles, -0.5))
-
-    def _linearize(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
-        q = squared_distances(P.circles, Q.circles, -0.5)
-        K = arrays.namespace(q).exp(q)
-
-        def pull(W: Array) -> FloatArray:
-            G, partials = W * K, []
-            if self.length_scale_bounds != "fixed":
-                if isinstance(self.length_scale, tuple):
-                    partials.append(pull_squares(P.circles, Q.circles, G).reshape(2, -1).sum(axis=0))
-                else:
-                    partials.append(np.array([-2 * inner(G, q)]))
-            if self.period_bounds != "fixed":
-                of_period = _pull_turns(P, Q, G)
-                partials.append(of_period if isinstance(self.period, tuple) else of_period.sum(keepdims=True))
-            return np.concatenate(partials)
-
-        return K, pull
+        scales = 2 * self.length_scale if isinstance(self.length_scale, tuple) else self.length_scale
+        return points(circles, arrays.filled((2 * d,), 0.0, X), scales, angles=angles)
 
     def _linearize_inputs(self, P: Rows, Q: Rows) -> tuple[Array, InputPull]:
         K, d = self._values(P, Q), P.angles.shape[1]
-        turns = arrays.like(2 * np.pi / np.asarray(self.period), K)
+        frequency = arrays.like(2 * np.pi / np.asarray(self.period), K)
 
         def pull(W: Array) -> Array:
             # dK/da = -K sin(a - b) / l^2 with the angles a, b; the sine by its addition theorem
-            sums = times(W * K, arrays.contiguous(Q.circles.x))
-            sines = P.circles.x[:, d:] * sums[:, :d] - P.circles.x[:, :d] * sums[:, d:]
-            return -turns * sines
+            sums = times(W * K, arrays.contiguous(Q.x))
+            sines = P.x[:, d:] * sums[:, :d] - P.x[:, :d] * sums[:, d:]
+            return -frequency * sines
 
         return K, pull
 
-    def _diagonal(self, X: Array) -> Array:
-        return arrays.filled((X.shape[0],), 1.0, X)
+    def _pull_other(self, P: Points, Q: Points, W: Array, G: Array, K: Array, q: Array) -> FloatArray:  # noqa: ARG002
+        if self.period_bounds == "fixed":
+            return np.empty(0)
+        # dK/dlog period = K (a - b) sin(a - b) / l^2 with the angles a, b, and sin(a - b) = sin a cos b - cos a sin b
+        # leaves four bilinear forms.
+        a, b, d = P.angles, Q.angles, P.x.shape[1] // 2
+        cos_a, sin_a = P.x[:, :d], P.x[:, d:]
+        cos_b, sin_b = Q.x[:, :d], Q.x[:, d:]
+        xp = arrays.namespace(G)
+        products = times(G, xp.concat([cos_b, sin_b, b * cos_b, b * sin_b], axis=1))
+        factors = xp.concat([a * sin_a, -a * cos_a, -sin_a, cos_a], axis=1)
+        forms: FloatArray = column_dots(factors, products).reshape(4, d).sum(axis=0)
+        return forms if isinstance(self.period, tuple) else forms.sum(keepdims=True)
 
-    def _diagonal_gradient(self, X: Array) -> Array:
-        return arrays.filled(X.shape, 0.0, X)
-
-    @property
-    def _prior(self) -> float | None:
-        return 1.0
-
-
-def _pull_turns(P: _Turns, Q: _Turns, G: Array) -> FloatArray:
-    """Return the sums of G_ij (a_i - b_j) sin(a_i - b_j) / l^2 for each input; shape (d,).
-
-    dK/dlog period = K (a - b) sin(a - b) / l^2 with the angles a, b, and sin(a - b) = sin a cos b - cos a sin b
-    leaves four bilinear forms.
-    """
-    a, b, d = P.angles, Q.angles, P.angles.shape[1]
-    cos_a, sin_a = P.circles.x[:, :d], P.circles.x[:, d:]
-    cos_b, sin_b = Q.circles.x[:, :d], Q.circles.x[:, d:]
-    xp = arrays.namespace(G)
-    products = times(G, xp.concat([cos_b, sin_b, b * cos_b, b * sin_b], axis=1))
-    factors = xp.concat([a * sin_a, -a * cos_a, -sin_a, cos_a], axis=1)
-    forms: FloatArray = column_dots(factors, products).reshape(4, d).sum(axis=0)
-    return forms
+    def _point(self, X: FloatArray) -> Point:
+        return Kernel._point(self, X)  # the distance is not that of the inputs

@@ -1,4 +1,4 @@
-"""Kernels of the scaled distance r alone, r^2 = sum_k ((x_k - z_k) / l_k)^2."""
+"""Kernels that depend only on the scaled distance r, r^2 = sum_k ((x_k - z_k) / l_k)^2."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from scipy.linalg.blas import dgemv
 from .._typing import Array, FloatArray
 from ..backend import arrays
 from .base import InputPull, Kernel, Point, Pull, Rows
-from .blas import inner
-from .distance import points, pull_differences, pull_squares, squared_distances
-from .elementwise import exp, log1p, sqrt
+from .distance import Points, points, pull_differences, pull_squares, squared_distances
+from .operations import in_place, inner
 from .parameters import DEFAULT_BOUNDS, Bounds, Scale, check_columns
 
-__all__ = ["RBF", "Exponential", "Matern", "RationalQuadratic"]
+__all__ = ["RBF", "Exponential", "Matern", "RationalQuadratic", "SquaredExponential"]
 
 
 class _Stationary(Kernel):
-    """A kernel f(r^2) that is given by f and by its slope -2 f'."""
+    """A kernel f(r^2), given by f and its slope -2 f'."""
 
     length_scale: Scale
     length_scale_bounds: Bounds
@@ -31,7 +30,7 @@ class _Stationary(Kernel):
     @property
     @abstractmethod
     def _factor(self) -> float:
-        """The number c such that f is most easily written in q = c r^2."""
+        """The number c such that f is simplest as a function of q = c r^2."""
 
     @property
     def _rough(self) -> bool:
@@ -44,7 +43,7 @@ class _Stationary(Kernel):
 
     @abstractmethod
     def _f_and_slope(self, q: Array) -> tuple[Array, Array]:
-        """Return f and -2 f', leaving q as it is."""
+        """Return f and -2 f' without changing q."""
 
     def _prepare(self, X: Array, center: Array) -> Rows:
         return points(X, center, self.length_scale, exact=self._rough)
@@ -59,12 +58,13 @@ class _Stationary(Kernel):
         def pull(W: Array) -> FloatArray:
             # dK/dlog l_k = -2 f' ((x_k - z_k) / l_k)^2, over all k for a common length scale
             G = W * slope
-            partials: list[FloatArray] = []
-            if self.length_scale_bounds != "fixed" and isinstance(self.length_scale, tuple):
-                partials.append(pull_squares(P, Q, G, exact=self._rough))
-            elif self.length_scale_bounds != "fixed":
-                partials.append(np.array([inner(G, q) / self._factor]))
-            return np.concatenate([*partials, self._pull_shape(W, G, K, q)])
+            others = self._pull_other(P, Q, W, G, K, q)
+            if self.length_scale_bounds == "fixed":
+                return others
+            if not isinstance(self.length_scale, tuple):
+                return np.append(inner(G, q) / self._factor, others)
+            squares = pull_squares(P, Q, G, exact=self._rough).reshape(-1, len(self.length_scale))
+            return np.append(squares.sum(axis=0), others)
 
         return K, pull
 
@@ -77,7 +77,7 @@ class _Stationary(Kernel):
     def _point(self, X: FloatArray) -> Point:
         check_columns("length_scale", self.length_scale, X.shape[1])
         scales = np.broadcast_to(np.asarray(self.length_scale, dtype=np.float64), X.shape[1])
-        if not np.all((scales > 1e-100) & (scales < 1e100)):  # squares might leave the range of numbers
+        if not np.all((scales > 1e-100) & (scales < 1e100)):  # squares might overflow or underflow
             return super()._point(X)
         # Explicit differences, so that nothing is lost where K is almost singular; BLAS sums their squares.
         z, c, f, precisions = np.ascontiguousarray(X.T), self._factor, self._f, scales**-2
@@ -89,8 +89,8 @@ class _Stationary(Kernel):
 
         return at
 
-    def _pull_shape(self, W: Array, G: Array, K: Array, q: Array) -> FloatArray:  # noqa: ARG002
-        """Return the gradient with respect to the hyperparameters of f itself; G = W * slope."""
+    def _pull_other(self, P: Points, Q: Points, W: Array, G: Array, K: Array, q: Array) -> FloatArray:  # noqa: ARG002
+        """Return the gradient with respect to the other free hyperparameters; G = W * slope."""
         return np.empty(0)
 
     def _diagonal(self, X: Array) -> Array:
@@ -104,8 +104,23 @@ class _Stationary(Kernel):
         return 1.0
 
 
+class SquaredExponential(_Stationary):
+    """The function exp(-r^2/2), which is also its slope."""
+
+    @property
+    def _factor(self) -> float:
+        return -0.5
+
+    def _f(self, q: Array) -> Array:
+        return in_place("exp", q)
+
+    def _f_and_slope(self, q: Array) -> tuple[Array, Array]:
+        K = arrays.namespace(q).exp(q)
+        return K, K
+
+
 @dataclass(frozen=True, repr=False)
-class RBF(_Stationary):
+class RBF(SquaredExponential):
     """The squared-exponential kernel exp(-r^2/2).
 
     Parameters
@@ -126,17 +141,6 @@ class RBF(_Stationary):
 
     length_scale: Scale = 1.0
     length_scale_bounds: Bounds = DEFAULT_BOUNDS
-
-    @property
-    def _factor(self) -> float:
-        return -0.5
-
-    def _f(self, q: Array) -> Array:
-        return exp(q)
-
-    def _f_and_slope(self, q: Array) -> tuple[Array, Array]:
-        K = arrays.namespace(q).exp(q)
-        return K, K
 
 
 @dataclass(frozen=True, repr=False)
@@ -181,8 +185,8 @@ class Matern(_Stationary):
 
     def _f(self, q: Array) -> Array:
         polynomial = q / 3 if self.nu == 2.5 else None
-        s = sqrt(q)
-        decay = exp(-s)
+        s = in_place("sqrt", q)
+        decay = in_place("exp", -s)
         if self._rough:
             return decay
         s += 1
@@ -194,7 +198,7 @@ class Matern(_Stationary):
     def _f_and_slope(self, q: Array) -> tuple[Array, Array]:
         xp = arrays.namespace(q)
         s = xp.sqrt(q)
-        decay = exp(-s)
+        decay = in_place("exp", -s)
         if self.nu == 0.5:
             # -2 f' = exp(-r) / r belongs to differences that vanish where r does.
             return decay, decay / xp.where(s > 0, s, xp.inf)
@@ -256,15 +260,15 @@ class RationalQuadratic(_Stationary):
         return 1 / (2 * self.alpha)
 
     def _f(self, q: Array) -> Array:
-        q = log1p(q)
+        q = in_place("log1p", q)
         q *= -self.alpha
-        return exp(q)
+        return in_place("exp", q)
 
     def _f_and_slope(self, q: Array) -> tuple[Array, Array]:
-        K = exp(-self.alpha * arrays.namespace(q).log1p(q))
+        K = in_place("exp", -self.alpha * arrays.namespace(q).log1p(q))
         return K, K / (1 + q)
 
-    def _pull_shape(self, W: Array, G: Array, K: Array, q: Array) -> FloatArray:
+    def _pull_other(self, P: Points, Q: Points, W: Array, G: Array, K: Array, q: Array) -> FloatArray:  # noqa: ARG002
         if self.alpha_bounds == "fixed":
             return np.empty(0)
         # dK/dlog alpha = alpha K (q / (1 + q) - log(1 + q))

@@ -1,4 +1,4 @@
-"""What a law of the noise M must answer: moments, characteristic function, quantiles, draws."""
+"""The interface of noise laws: moments, characteristic function, quantiles, draws."""
 
 from __future__ import annotations
 
@@ -17,19 +17,18 @@ from .identity import untouched
 __all__ = ["Noise", "as_generator", "cumulants_from_moments", "moments_from_cumulants"]
 
 NEAR = 3e-6
-"""Nearer to a pole than this, relative to its place, x is rounded too coarsely."""
+"""At a smaller distance from a pole, relative to its position, x is rounded too coarsely."""
 POLE = -0.2
-"""A density that grows at least as distance^-0.2 has a pole."""
+"""A density that grows at least like distance^-0.2 has a pole."""
 
 
 class Noise(ABC):
     """The law of one noise variable M with finite variance.
 
-    Every member answers the same few questions, with the names of ``scipy.stats``. What a member knows in
-    closed form it answers in closed form.
+    All laws have the same few methods, named as in ``scipy.stats``, and use closed forms where they exist.
 
-    Laws are equal if they are of one class and are made of the same parameters and data, so that caches may be kept by
-    law. A law of any other class equals only itself.
+    Laws are equal if they have the same class, parameters and data, so that a law can be the key of a cache. A law of a
+    class that does not declare its parameters equals only itself.
 
     Examples
     --------
@@ -40,7 +39,7 @@ class Noise(ABC):
     """
 
     gaussian: bool = False
-    """Whether M is normal, so that every linear combination is normal, too."""
+    """Whether M is normal, so that every linear combination is normal as well."""
 
     discrete: bool = False
     """Whether M takes countably many values, so that it has no density."""
@@ -51,10 +50,10 @@ class Noise(ABC):
         return self.discrete
 
     costly: bool = False
-    """Whether far frequencies of the characteristic function take much longer than a formula."""
+    """Whether the characteristic function at high frequencies is much slower than a formula."""
 
     def _made_of(self) -> tuple[Hashable, ...]:
-        """Parameters and data that make the law; a class says so for itself, not for its subclasses."""
+        """Parameters and data of the law. Each class declares its own: a subclass does not inherit them."""
         raise NotImplementedError
 
     @cached_property
@@ -82,7 +81,7 @@ class Noise(ABC):
     def logcf(self, t: ArrayLike) -> ComplexArray:
         """Logarithm of the characteristic function E exp(i t M), up to multiples of 2 pi i.
 
-        Complex ``t`` asks for the analytic continuation, where there is one.
+        For complex ``t``, its analytic continuation, where there is one.
         """
 
     @abstractmethod
@@ -154,7 +153,7 @@ class Noise(ABC):
     def sector(self) -> float:
         """Angle theta such that ``logcf`` continues analytically to |arg t| < theta and |arg -t| < theta.
 
-        0 means that only real ``t`` (and the strip) may be asked for.
+        0 means that it is available for real ``t`` and in the strip only.
         """
         return 0.0
 
@@ -163,10 +162,10 @@ class Noise(ABC):
         return np.array([end for end in self.support() if np.isfinite(end)])
 
     def pdf_near(self, point: float, offset: FloatArray) -> FloatArray:
-        """Density at point + offset, relatively accurate also where the density has a pole at the point.
+        """Density at point + offset, with relative accuracy even if the density has a pole at the point.
 
-        Very close to a pole at a point other than 0 the sum is rounded too coarsely; there the density continues as
-        e^a l^b e^{cl} in the distance l, fitted a little farther away.
+        Very close to a pole at a point other than 0 the sum is rounded too coarsely. There the density is extrapolated
+        as e^a l^b e^{cl} in the distance l, fitted slightly farther away.
         """
         density = self.pdf(point + offset)
         start = NEAR * abs(point)
@@ -183,7 +182,7 @@ class Noise(ABC):
         return density
 
     def atoms(self) -> tuple[FloatArray, FloatArray]:
-        """Values and probabilities of a discrete law, without values of negligible probability.
+        """Values and probabilities of a discrete law; values of negligible probability are left out.
 
         Returns
         -------
@@ -206,16 +205,7 @@ class Noise(ABC):
 
 
 def as_generator(random_state: RandomState) -> Any:
-    """Source of random numbers from a seed, None or what is one already.
-
-    Parameters
-    ----------
-    random_state : int, numpy Generator or RandomState, or None
-
-    Returns
-    -------
-    numpy Generator or RandomState
-    """
+    """A numpy Generator from a seed or None; a Generator or RandomState is returned as it is."""
     if isinstance(random_state, np.random.Generator | np.random.RandomState):
         return random_state
     return np.random.default_rng(random_state)
@@ -226,16 +216,7 @@ def _invalid(level: FloatArray) -> NDArray[np.bool_]:
 
 
 def moments_from_cumulants(kappa: ArrayLike) -> FloatArray:
-    """Raw moments of order 1 to r from the cumulants of order 1 to r.
-
-    Parameters
-    ----------
-    kappa : array-like of shape (r,)
-
-    Returns
-    -------
-    ndarray of shape (r,)
-    """
+    """Raw moments of order 1 to r from the cumulants of order 1 to r, both of shape (r,)."""
     k = np.concatenate([[0.0], np.asarray(kappa, dtype=float)])
     mu = np.ones(len(k))
     for r in range(1, len(k)):
@@ -244,18 +225,7 @@ def moments_from_cumulants(kappa: ArrayLike) -> FloatArray:
 
 
 def cumulants_from_moments(mean: float, central: ArrayLike) -> FloatArray:
-    """Cumulants of order 1 to r from the mean and the central moments of order 2 to r.
-
-    Parameters
-    ----------
-    mean : float
-    central : array-like of shape (r - 1,)
-        Central moments mu_2, mu_3, ..., mu_r.
-
-    Returns
-    -------
-    ndarray of shape (r,)
-    """
+    """Cumulants of order 1 to r from the mean and the central moments mu_2, ..., mu_r of shape (r - 1,)."""
     mu: NDArray[np.float64] = np.concatenate([[1.0, 0.0], np.asarray(central, dtype=float)])
     kappa = np.zeros(len(mu))
     for r in range(2, len(mu)):

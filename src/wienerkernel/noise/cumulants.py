@@ -149,19 +149,9 @@ _CUMULANTS: dict[str, Callable[..., FloatArray]] = {
 
 
 def standard_cumulants(name: str, shapes: tuple[float, ...], order: int) -> FloatArray | None:
-    """Cumulants of a standard law (loc 0, scale 1), where they are known to machine precision.
+    """Cumulants (order,) of the family ``name`` with loc 0 and scale 1: NaN where the moment does not exist.
 
-    Parameters
-    ----------
-    name : str
-        Name of the family in ``scipy.stats``.
-    shapes : tuple of float
-    order : int
-
-    Returns
-    -------
-    ndarray of shape (order,) or None
-        NaN where the moment does not exist; None if the family is not known here.
+    None if they are not known to machine precision.
     """
     if name in _CUMULANTS:
         return _CUMULANTS[name](*shapes, order)

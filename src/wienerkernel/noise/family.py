@@ -1,21 +1,23 @@
 """Noise that is only partly known: a family with free parameters, or the shape of the residuals.
 
-A noise model maps the standard deviation and the shape parameters to a law. The standard deviation is a parameter of
-its own, whatever the family calls its scale, because the Gaussian quasi-likelihood sees the variance and nothing else.
+A noise model maps the standard deviation and the shape parameters to a law. It is parametrized by the standard
+deviation rather than the family's own scale, because the Gaussian quasi-likelihood depends on the variance alone.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._typing import FloatArray, IntArray
-from . import as_noise
 from .base import Noise
+from .convert import as_noise
 from .identity import family_name, generator_key
+from .parse import scipy_family
 from .scipy_law import ScipyNoise, check_line
 from .smoothed import SmoothedResiduals
 
@@ -45,53 +47,37 @@ BOUNDS: dict[str, dict[str, tuple[float, float]]] = {
     "triang": {"c": (0.001, 0.999)},
     "weibull_min": {"c": (0.2, 20.0)},
 }
-"""Where the shapes may go: wide, but such that the variance is finite and the law is not a spike."""
+"""Default bounds of shapes: wide, but such that the variance is finite and the law is not nearly a point."""
 
 
-class NoiseModel(Protocol):
+class NoiseModel(ABC):
     """A law of the noise up to parameters: log std (where it is free) and the shapes.
 
-    ``names`` and ``shape_bounds`` describe the parameters; a shape whose lower bound is positive is represented by its
-    logarithm.
+    A shape whose lower bound is positive is represented by its logarithm, any other shape by itself.
     """
 
-    @property
-    def free_std(self) -> bool:
-        """Whether the standard deviation is a parameter."""
+    free_std: bool = False
+    """Whether the standard deviation is a parameter."""
 
-    @property
-    def std_bounds(self) -> tuple[float, float] | None:
-        """The user's bounds of the standard deviation."""
+    std_bounds: tuple[float, float] | None = None
+    """Bounds of the standard deviation given by the user."""
 
-    @property
-    def shape_names(self) -> tuple[str, ...]:
-        """Names of the free shapes."""
+    shape_names: tuple[str, ...] = ()
+    """Names of the free shapes."""
 
-    @property
-    def linear_shapes(self) -> tuple[str, ...]:
-        """Names of the shapes that may be negative and stand for themselves, not for a logarithm."""
+    linear_shapes: tuple[str, ...] = ()
+    """Names of the free shapes that are represented by themselves."""
 
-    @property
-    def shape_bounds(self) -> FloatArray:
-        """Bounds of the shapes' representatives, (k, 2)."""
+    shape_bounds: FloatArray = np.empty((0, 2))
+    """Bounds of the representatives of the free shapes, (k, 2)."""
 
+    @abstractmethod
     def law(self, std: float, shapes: ArrayLike = ()) -> Noise:
         """The law with this standard deviation and these representatives of the shapes."""
 
 
-class KnownLaw:
-    """A law that is given: nothing to tune.
-
-    Parameters
-    ----------
-    noise : Noise
-    """
-
-    free_std = False
-    std_bounds = None
-    shape_names: tuple[str, ...] = ()
-    linear_shapes: tuple[str, ...] = ()
-    shape_bounds: FloatArray = np.empty((0, 2))
+class KnownLaw(NoiseModel):
+    """A law that is given: nothing to tune."""
 
     def __init__(self, noise: Noise) -> None:
         self.noise = noise
@@ -101,19 +87,19 @@ class KnownLaw:
         return self.noise
 
 
-class Family:
+class Family(NoiseModel):
     """A family of ``scipy.stats`` whose scale and shapes are fitted together with the kernel.
 
     Parameters
     ----------
     law : scipy.stats family or str
-        Continuous: ``stats.gamma`` or ``"gamma"``.
+        A continuous family, such as ``stats.gamma`` or ``"gamma"``.
     loc : float, default=None
-        Location, if it is known; the mean of the noise is then whatever the shapes and the scale make it. None puts
-        the location where the mean is 0.
+        Location, if it is known; the shapes and the scale then determine the mean of the noise. None chooses the
+        location such that the mean is 0.
     bounds : mapping of str to pair of floats, default=None
-        Bounds of shapes by name, and of the standard deviation as ``"std"``. What has equal bounds is fixed. Without
-        bounds of its own the standard deviation has a weak prior, centered on a fraction of that of y.
+        Bounds of shapes by name, and of the standard deviation as ``"std"``. Equal bounds fix a parameter. A standard
+        deviation without bounds has a weak prior, centered on a fraction of the standard deviation of y.
 
     Attributes
     ----------
@@ -154,7 +140,7 @@ class Family:
         table = {**dict.fromkeys(names, DEFAULT_BOUNDS), **BOUNDS.get(family_name(self.dist), {}), **given}
         pairs = [_checked_pair(name, table[name]) for name in names]
         self.bounds = {name: (float(low), float(high)) for name, (low, high) in given.items()}
-        # Shapes in the order of scipy.stats: a fixed value, or None where it is free.
+        # Shapes in the order of scipy.stats: the fixed value, or None if it is free.
         self._fixed = [low if low == high else None for low, high in pairs]
         free = [(name, pair) for name, pair in zip(names, pairs, strict=True) if pair[0] != pair[1]]
         self.shape_names: tuple[str, ...] = tuple(name for name, _ in free)
@@ -180,59 +166,54 @@ class Family:
         bounds = f", bounds={self.bounds!r}" if self.bounds else ""
         return f"Family({self.dist.name!r}{loc}{bounds})"
 
-    def law(self, std: float, shapes: ArrayLike = ()) -> Noise:
+    def law(self, std: float, shapes: ArrayLike = (), mean: float = 0.0) -> Noise:
         """The member with this standard deviation.
 
         Parameters
         ----------
         std : float
         shapes : array-like of shape (k,)
-            Logarithms of the shapes; a shape that may be negative stands for itself.
+            Logarithms of the free shapes; a shape that may be negative stands for itself.
+        mean : float, default=0.0
+            Mean of the law; ignored if ``loc`` is given.
 
         Returns
         -------
         Noise
-            Of mean 0, unless ``loc`` is given.
 
         Raises
         ------
         ValueError
-            Where the family has no finite variance.
+            If the variance of the member is not finite.
 
         Examples
         --------
         >>> Family("expon", loc=0.0).law(2.0)
         expon(scale=2.0)
+        >>> Family("expon").law(2.0, mean=3.0)
+        expon(loc=1.0, scale=2.0)
         """
         given = np.asarray(shapes, dtype=float)
         values = iter(np.where(self._log, np.exp(np.where(self._log, given, 0.0)), given).tolist())
         full = [next(values) if value is None else value for value in self._fixed]
-        with np.errstate(all="ignore"):  # of shapes that are too extreme for scipy.stats
-            mean, variance = (float(moment) for moment in self.dist.stats(*full, moments="mv"))
-        if not (np.isfinite(mean) and np.isfinite(variance) and variance > 0):
+        with np.errstate(all="ignore"):  # shapes may be too extreme for scipy.stats
+            center, variance = (float(moment) for moment in self.dist.stats(*full, moments="mv"))
+        if not (np.isfinite(center) and np.isfinite(variance) and variance > 0):
             msg = f"{self.dist.name} with shapes {full} has variance {variance}; give Family bounds that exclude it"
             raise ValueError(msg)
         scale = float(std) / np.sqrt(variance)
-        loc = -scale * mean if self.loc is None else self.loc
+        loc = mean - scale * center if self.loc is None else self.loc
         return ScipyNoise(self.dist(*full, loc=loc, scale=scale))
 
 
-class ScaledShape:
+class ScaledShape(NoiseModel):
     """A law of known shape and mean 0, whose standard deviation is free.
 
-    Parameters
-    ----------
-    shape : SmoothedResiduals
-    folds : sequence of (ndarray of int, SmoothedResiduals), default=()
-        Numbers of samples, and the shape that was made without them: by which they are to be scored, since a
-        sample that is part of its own density is too likely.
+    ``folds`` holds indices of samples and the shape estimated without them. They are scored under that shape, since a
+    sample that contributes to its own density is too likely.
     """
 
     free_std = True
-    std_bounds = None
-    shape_names: tuple[str, ...] = ()
-    linear_shapes: tuple[str, ...] = ()
-    shape_bounds: FloatArray = np.empty((0, 2))
 
     def __init__(
         self, shape: SmoothedResiduals, folds: Sequence[tuple[IntArray, SmoothedResiduals]] = ()
@@ -246,18 +227,12 @@ class ScaledShape:
 
 
 def noise_model(noise: Any) -> NoiseModel | str:
-    """What is free in the noise as a user gives it.
+    """What is free in the noise given by a user.
 
-    Parameters
-    ----------
-    noise : None, Family, str, scipy.stats family, or anything that :func:`~wienerkernel.as_noise` accepts
-        None is the normal family, a bare name such as ``"gamma"`` that family; ``"residuals"`` stays itself.
-
-    Returns
-    -------
-    NoiseModel or "residuals"
+    None is the normal family, a bare name such as ``"gamma"`` or a family of ``scipy.stats`` that family;
+    ``"residuals"`` stays itself, and whatever else :func:`~wienerkernel.as_noise` accepts is a known law.
     """
-    if isinstance(noise, Family | KnownLaw | ScaledShape):
+    if isinstance(noise, NoiseModel):
         return noise
     if noise is None:
         return Family("norm")
@@ -272,38 +247,23 @@ def noise_model(noise: Any) -> NoiseModel | str:
 
 
 def known_noise(noise: Any) -> Noise:
-    """The law of the noise where nothing is tuned.
+    """The law of the noise where nothing is tuned; ValueError if ``noise`` leaves parameters open.
 
-    Parameters
-    ----------
-    noise : anything that :func:`~wienerkernel.as_noise` accepts
-        None is the standard normal law.
-
-    Returns
-    -------
-    Noise
-
-    Raises
-    ------
-    ValueError
-        If something about the noise is unknown.
+    None is the standard normal law.
     """
     model = KnownLaw(as_noise(None)) if noise is None else noise_model(noise)
-    law = model.noise if isinstance(model, KnownLaw) else None
-    if law is None:
-        msg = (
-            f"noise={noise!r} leaves parameters open, which tuning='likelihood' or 'loo' finds; "
-            "with tuning=None give a law with all of them, such as 'gamma(0.25, scale=2)'"
-        )
-        raise ValueError(msg)
-    return law
+    if isinstance(model, KnownLaw):
+        return model.noise
+    msg = (
+        f"noise={noise!r} leaves parameters open, which tuning='likelihood' or tuning='loo' estimates; "
+        "with tuning=None give a law with all of its parameters, such as 'gamma(0.25, scale=2)'"
+    )
+    raise ValueError(msg)
 
 
 def _continuous_family(law: Any) -> Any:
     if isinstance(law, str):
-        from .parse import _family
-
-        law = _family(law)
+        law = scipy_family(law)
     if not (hasattr(law, "freeze") and hasattr(law, "pdf")):
         msg = (
             f"law must be a continuous family of scipy.stats without parameters, such as stats.gamma or 'gamma', "

@@ -1,4 +1,4 @@
-"""What a law is: equality, hash and caches of laws go by parameters and data, never by a name."""
+"""Identity of laws: equality, hashes and caches depend on parameters and data, never on a name alone."""
 
 from __future__ import annotations
 
@@ -19,12 +19,7 @@ LABELS = {"name", "longname", "extradoc", "seed"}
 
 
 class Same:
-    """An object that is compared by identity, because what it is made of cannot be compared.
-
-    Parameters
-    ----------
-    obj : object
-    """
+    """Wraps an object whose contents cannot be compared, so that it equals only itself."""
 
     __slots__ = ("obj",)
 
@@ -39,16 +34,7 @@ class Same:
 
 
 def digest(*arrays: ArrayLike) -> bytes:
-    """Fingerprint of arrays of numbers: equal for equal arrays; 0 and -0 are equal, and so are NaN and NaN.
-
-    Parameters
-    ----------
-    *arrays : array-like
-
-    Returns
-    -------
-    bytes
-    """
+    """Fingerprint of arrays of numbers. Equal arrays have equal ones, where 0 equals -0 and NaN equals NaN."""
     result = blake2b(digest_size=24)
     for array in arrays:
         numbers = np.asarray(array, dtype=float) + 0.0  # -0.0 + 0.0 is 0.0
@@ -58,17 +44,9 @@ def digest(*arrays: ArrayLike) -> bytes:
 
 
 def family_name(dist: Any) -> str:
-    """Name in ``scipy.stats`` of a generator, or "" if it is not what ``scipy.stats`` has under that name.
+    """Name in ``scipy.stats`` of a generator, or "" if it is not the generator that ``scipy.stats`` has by that name.
 
-    A class of its own, other ends of the support or methods that were replaced make another law of the same name.
-
-    Parameters
-    ----------
-    dist : scipy.stats generator
-
-    Returns
-    -------
-    str
+    A subclass, another support or a replaced method make it another law of the same name.
     """
     name = str(getattr(dist, "name", ""))
     known = _known(name)
@@ -78,18 +56,10 @@ def family_name(dist: Any) -> str:
 
 
 def generator_key(dist: Any) -> Hashable:
-    """What the law of a generator is, but for its shapes, loc and scale.
+    """What identifies the law of a generator, apart from its shapes, loc and scale.
 
     The name of a family of ``scipy.stats``; the parameters of any other generator whose class belongs to
     ``scipy.stats``, such as the bins and counts of a histogram; else the generator itself.
-
-    Parameters
-    ----------
-    dist : scipy.stats generator
-
-    Returns
-    -------
-    hashable
     """
     if name := family_name(dist):
         return name
@@ -97,16 +67,7 @@ def generator_key(dist: Any) -> Hashable:
 
 
 def law_key(frozen: Any) -> Hashable:
-    """What the law of a frozen generator is, but for its shapes, loc and scale.
-
-    Parameters
-    ----------
-    frozen : frozen scipy.stats law
-
-    Returns
-    -------
-    hashable
-    """
+    """What identifies a frozen law, apart from its shapes, loc and scale."""
     return generator_key(frozen.dist) if of_scipy(frozen) and untouched(frozen) else Same(frozen)
 
 
@@ -116,7 +77,7 @@ def of_scipy(obj: object) -> bool:
 
 
 def untouched(obj: object) -> bool:
-    """Whether no method of its class has been replaced on an object."""
+    """Whether no method of the class has been replaced on the object."""
     return not any(callable(getattr(type(obj), key, None)) for key in vars(obj))
 
 
@@ -128,13 +89,13 @@ def _known(name: str) -> tuple[type, Hashable] | None:
     generator = getattr(stats, name, None)
     if not isinstance(generator, stats.rv_continuous | stats.rv_discrete):
         return None
-    # as it was made, whatever was assigned to its attributes since
+    # as constructed, ignoring attributes assigned later
     kind: Any = type(generator)
     return kind, _parameters(kind(**vars(generator)["_ctor_param"]))
 
 
 def _parameters(dist: Any) -> Hashable:
-    """Parameters of a generator, as freezing passes them on."""
+    """Constructor parameters of a generator, as used to freeze it."""
     given = dist._updated_ctor_param()
     return tuple((key, _plain(given[key])) for key in sorted(given) if key not in LABELS)
 

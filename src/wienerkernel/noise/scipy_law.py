@@ -13,19 +13,25 @@ from numpy.typing import ArrayLike
 
 from .._typing import ComplexArray, FloatArray, RandomState
 from .base import Noise, cumulants_from_moments
-from .characteristic import dispatch as characteristic
+from .characteristic import (
+    CharacteristicFunction,
+    characteristic,
+    is_formula,
+    standard_singular_points,
+    standard_tails,
+)
 from .cumulants import standard_cumulants
-from .finite import Residuals
 from .identity import digest, law_key, of_scipy
+from .residuals import Residuals
 
 __all__ = ["ScipyNoise", "check_line", "from_scipy"]
 
 MAX_ORDER = 8
 MAX_ATOMS = 2**20
 MIRRORED = {"arcsine", "beta"}
-"""Laws on [0, 1] which keep their name, with the shapes in reverse order, when they are mirrored."""
+"""Laws on [0, 1] whose mirror image is the same family with the shapes in reverse order."""
 INTEGRATED = {"genhyperbolic", "geninvgauss", "norminvgauss"}
-"""Laws whose distribution function scipy.stats integrates over an interval so long that it may miss all mass."""
+"""Laws whose distribution function scipy.stats integrates over so long an interval that it may miss all mass."""
 
 
 class ScipyNoise(Noise):
@@ -39,7 +45,7 @@ class ScipyNoise(Noise):
     Attributes
     ----------
     name : str
-        Name of the family in ``scipy.stats``; empty for any other law, whatever it calls itself.
+        Name of the family in ``scipy.stats``; empty for any other law, whatever its own name.
     shapes : tuple of float
     loc, scale : float
     """
@@ -68,22 +74,27 @@ class ScipyNoise(Noise):
         self.scale = values.pop("scale")
         self.shapes = tuple(values[key] for key in names if key in values)
         self.gaussian = self.name == "norm"
-        self.costly = not characteristic.is_formula(self.name)
+        self.costly = not is_formula(self.name)
 
     def __repr__(self) -> str:
         parts = [repr(value) for value in self.shapes]
         parts += [f"loc={self.loc!r}"] * (self.loc != 0)
         parts += [f"scale={self.scale!r}"] * (self.scale != 1)
         text = f"{self.frozen.dist.name}({', '.join(parts)})"
-        return text if self.name else f"<{text}>"  # which would be another law in ``scipy.stats``, or none
+        # without a name of ``scipy.stats``, the text would stand for another law or none
+        return text if self.name else f"<{text}>"
 
     def _made_of(self) -> tuple[Hashable, ...]:
         return law_key(self.frozen), digest(self.shapes, self.loc, self.scale)
 
     def _placed(self, loc: float, scale: float) -> ScipyNoise:
-        # with the same generator: to make one takes long, and it may be a user's own
+        # with the same generator, which is slow to construct and may be a user's own
         frozen = copy(self.frozen)
-        frozen.args = (*self.shapes, loc) if self.discrete else (*self.shapes, loc, scale)
+        if self.discrete:  # counts must be integers for numpy to draw from the law
+            shapes = [int(value) if value.is_integer() else value for value in self.shapes]
+            frozen.args = (*shapes, loc)
+        else:
+            frozen.args = (*self.shapes, loc, scale)
         frozen.kwds = {}
         return ScipyNoise(frozen)
 
@@ -97,34 +108,34 @@ class ScipyNoise(Noise):
         return self if self.loc == 0.0 and self.scale == 1.0 else self._at_origin
 
     def moved(self, loc: float) -> ScipyNoise:
-        """The same law at another place ``loc``."""
+        """The same law with another ``loc``."""
         noise = self._placed(loc, self.scale)
-        if self.costly:  # its moments are integrals, which need not be done again
+        if self.costly:  # its moments are integrals, which need not be repeated
             noise.__dict__["_mean_and_variance"] = self.mean() - self.loc + loc, self.var()
         return noise
 
     @property
-    def _characteristic(self) -> characteristic.Characteristic:
-        return characteristic.characteristic(self.standard)
+    def _characteristic(self) -> CharacteristicFunction:
+        return characteristic(self.standard)
 
     @cached_property
     def _known_cumulants(self) -> FloatArray | None:
         standard = standard_cumulants(self.name, self.shapes, MAX_ORDER)
         if standard is None:
             return None
-        with np.errstate(over="ignore", invalid="ignore"):  # of scales that no high power fits
+        with np.errstate(over="ignore", invalid="ignore"):  # large scales overflow
             kappa = np.asarray(standard, dtype=float) * self.scale ** np.arange(1, MAX_ORDER + 1)
         kappa[0] += self.loc
         return np.asarray(kappa)
 
     @cached_property
     def _central_moments(self) -> dict[int, float]:
-        """By order, as far as they have been asked for: each is an integral."""
+        """By order, filled on demand: each is an integral."""
         return {}
 
     @property
     def knots(self) -> FloatArray:
-        """Points where the density of a histogram jumps; none for any other law."""
+        """Bin edges of a histogram, where its density jumps; empty for any other law."""
         from scipy import stats
 
         dist = self.frozen.dist
@@ -133,14 +144,14 @@ class ScipyNoise(Noise):
 
     @cached_property
     def _tail(self) -> float:
-        """Moments of order below it exist: the density falls like a power of x, or faster than float64 can follow."""
+        """Moments of order below it exist, judged by how fast the density decays at very large x."""
         tail = np.inf
         for sign, end in zip((-1.0, 1.0), self.standard.support(), strict=True):
             if np.isinf(end):
                 with np.errstate(all="ignore"), contextlib.suppress(ArithmeticError):  # of scipy.stats
                     near, far = np.log(self.standard.pdf(sign * np.array([1e10, 1e15])))
                     power = (near - far) / np.log(1e5)
-                    if np.isfinite(power) and power > 1:  # as any density's
+                    if np.isfinite(power) and power > 1:  # as for any density
                         tail = min(tail, power - 1 - 1e-6)
         return float(tail)
 
@@ -209,7 +220,7 @@ class ScipyNoise(Noise):
                 break
             reach *= 2
             if reach > MAX_ATOMS:
-                msg = f"{self!r} has too many values of relevant probability: its tails are too heavy"
+                msg = f"{self!r} has too many values of non-negligible probability: its tails are too heavy"
                 raise ValueError(msg)
         values = np.arange(low, high + 1)
         probabilities = np.asarray(self.frozen.pmf(values))
@@ -221,18 +232,18 @@ class ScipyNoise(Noise):
             raise TypeError(msg)
         try:
             return np.asarray(self.frozen.pdf(x))
-        except OverflowError:  # of scipy.stats, next to a pole: the beta law's at subnormal x
+        except OverflowError:  # scipy.stats close to a pole, such as that of the beta law at subnormal x
             with np.errstate(over="ignore"):
                 return np.asarray(np.exp(self.frozen.logpdf(x)))
 
     def pdf_near(self, point: float, offset: FloatArray) -> FloatArray:
-        # with loc 0 a pole is often at 0, where no x is rounded too coarsely
-        place, offset = (point - self.loc) / self.scale, np.asarray(offset) / self.scale
-        if self.name in MIRRORED and abs(place - 1) < 1e-15 * (1 + abs(self.loc) / self.scale):
+        # with loc 0 a pole is often at 0, where floating-point numbers are dense
+        position, offset = (point - self.loc) / self.scale, np.asarray(offset) / self.scale
+        if self.name in MIRRORED and abs(position - 1) < 1e-15 * (1 + abs(self.loc) / self.scale):
             return self._mirrored.pdf(-offset) / self.scale
         if self is self.standard:
-            return super().pdf_near(place, offset)
-        return self.standard.pdf_near(place, offset) / self.scale
+            return super().pdf_near(position, offset)
+        return self.standard.pdf_near(position, offset) / self.scale
 
     @cached_property
     def _mirrored(self) -> ScipyNoise:
@@ -240,8 +251,8 @@ class ScipyNoise(Noise):
         return ScipyNoise(self.frozen.dist(*self.shapes[::-1]))
 
     def _tails(self, x: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        place = (np.asarray(x, dtype=float) - self.loc) / self.scale
-        return characteristic.standard_tails(self.standard)(place)
+        z = (np.asarray(x, dtype=float) - self.loc) / self.scale
+        return standard_tails(self.standard)(z)
 
     def cdf(self, x: ArrayLike) -> FloatArray:
         return self._tails(x)[0] if self.name in INTEGRATED else np.asarray(self.frozen.cdf(x))
@@ -256,15 +267,15 @@ class ScipyNoise(Noise):
         return super().isf(q) if self.name in INTEGRATED else np.asarray(self.frozen.isf(q))
 
     def rvs(self, size: int | tuple[int, ...] = 1, random_state: RandomState = None) -> FloatArray:
-        # scipy.stats wraps what it draws from a law on a circle, wherever loc and scale have put the circle
-        draws = np.asarray(self.standard.frozen.rvs(size=size, random_state=random_state))
+        # scipy.stats wraps draws from a circular law without regard to loc and scale
+        standard = self._at_origin if self.discrete else self.standard
+        draws = np.asarray(standard.frozen.rvs(size=size, random_state=random_state))
         return draws * self.scale + self.loc
 
     def singular_points(self) -> FloatArray:
         if self.discrete:
             return super().singular_points()
-        standard = characteristic.standard_singular_points(self.standard)
-        return self.loc + self.scale * standard
+        return self.loc + self.scale * standard_singular_points(self.standard)
 
     def support(self) -> tuple[float, float]:
         lower, upper = self.frozen.support()
@@ -272,27 +283,17 @@ class ScipyNoise(Noise):
 
 
 def check_line(name: str) -> None:
-    """Refuse a family of ``scipy.stats`` that is not one on the line."""
+    """Refuse a family of ``scipy.stats`` that is not a law on the real line."""
     if name == "vonmises":
         msg = (
-            "noise=vonmises is a law on the circle, whose distribution function exceeds 1 beyond it; use vonmises_line, "
+            "noise=vonmises is a law on the circle, whose distribution function exceeds 1 outside it; use vonmises_line, "
             "the same law on the interval from -pi to pi"
         )
         raise ValueError(msg)
 
 
 def from_scipy(frozen: Any) -> Noise:
-    """The law of a frozen ``scipy.stats`` distribution.
-
-    Parameters
-    ----------
-    frozen : frozen scipy.stats distribution
-
-    Returns
-    -------
-    Noise
-        Residuals for a table of values and probabilities, which may be any numbers.
-    """
+    """The law of a frozen ``scipy.stats`` distribution; Residuals if it is a table of values and probabilities."""
     noise, dist = ScipyNoise(frozen), frozen.dist
     if noise.discrete and of_scipy(dist) and hasattr(dist, "xk"):
         return Residuals(dist.xk + noise.loc, dist.pk)

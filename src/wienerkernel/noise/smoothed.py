@@ -11,20 +11,21 @@ from scipy.special import ndtr
 
 from .._typing import ComplexArray, FloatArray, RandomState
 from .base import Noise, as_generator
-from .finite import Residuals
+from .characteristic.characteristic_function import by_chunks
+from .residuals import Residuals
 
 __all__ = ["SmoothedResiduals"]
 
 
 class SmoothedResiduals(Noise):
-    """The empirical law of residuals, made smooth by a normal part: a kernel density estimate.
+    """The empirical law of residuals smoothed by a Gaussian kernel: a kernel density estimate.
 
     Parameters
     ----------
     values : array-like of shape (n,)
         At least two different finite numbers.
     bandwidth : float, default=None
-        Standard deviation of the normal part. None is Silverman's rule, 0.9 min(std, iqr / 1.34) n^(-1/5).
+        Standard deviation of the Gaussian kernel. None is Silverman's rule, 0.9 min(std, iqr / 1.34) n^(-1/5).
 
     Examples
     --------
@@ -72,14 +73,12 @@ class SmoothedResiduals(Noise):
 
     def _average(self, function: Callable[[FloatArray], Any], x: ArrayLike) -> FloatArray:
         """Mean over the residuals of a function of their distances to x, in bandwidths."""
-        points = np.asarray(x, dtype=float)
-        flat = np.empty(points.size)
-        step = max(1, 2**20 // len(self.residuals.values))
-        for start in range(0, points.size, step):
-            part = slice(start, start + step)
-            z = (points.ravel()[part, None] - self.residuals.values) / self.bandwidth
-            flat[part] = function(z) @ self.residuals.weights
-        return flat.reshape(points.shape)
+        values, weights = self.residuals.values, self.residuals.weights
+        return by_chunks(
+            lambda x: function((x[:, None] - values) / self.bandwidth) @ weights,
+            len(values),
+            np.asarray(x, dtype=float),
+        )
 
     def pdf(self, x: ArrayLike) -> FloatArray:
         density = self._average(lambda z: np.exp(-0.5 * z * z), x)

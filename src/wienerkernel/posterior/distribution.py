@@ -131,7 +131,7 @@ class PredictiveDistribution:
     def _evaluate(
         self, function: Callable[..., Any], argument: ArrayLike, shifted: bool, **options: Any
     ) -> Any:
-        """Apply a method of the law, whose last axis is the query point, to an argument of the whole shape."""
+        """Apply a method of the law, whose last axis is the query point, to an argument that broadcasts to the shape."""
         x = np.asarray(argument, dtype=float)
         if shifted:
             x = (x - self.mu) / self.scale

@@ -1,4 +1,4 @@
-"""Data, kernel and ridge become weights a(x): the linear smoother, and what else follows from its factor."""
+"""The linear smoother: weights a(x) from data, kernel and ridge, and the results that follow from its factor."""
 
 from .smoother import CANCELLED, Smoother, quadratic_form, times
 

@@ -1,4 +1,4 @@
-"""One point at a time, as control loops ask: mean, noise part and model part in a few microseconds."""
+"""Mean, noise part and model part at one point in a few microseconds, for control loops."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["FastPredictor"]
 class FastPredictor:
     """Mean, V and P2 at one point or at a few, without checks.
 
-    It answers from the factor of the smoother by two triangular solves, so it is as accurate as the smoother and takes
-    no memory of its own (that of a factor in double precision, if the smoother's is in single precision). It is
-    immutable, can be pickled, and may be shared between threads.
+    It uses two triangular solves with the factor of the smoother, so it is as accurate as the smoother and needs no
+    memory of its own (except for a copy of a factor in single precision). It is immutable, can be pickled, and may be
+    shared between threads.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class FastPredictor:
     s2 : float
         Variance of the noise.
     output_scale : ndarray of shape (n_y,), default=None
-        Scales of the outputs; with None all have the same variances, which have no axis for them then.
+        Scales of the outputs; with None all have the same variances, returned without an axis for outputs.
 
     Examples
     --------
@@ -46,8 +46,8 @@ class FastPredictor:
     def __init__(self, smoother: Smoother, s2: float, output_scale: FloatArray | None = None) -> None:
         if not arrays.is_numpy(smoother.places):
             msg = (
-                "the lean predictor works on NumPy arrays; the model was fitted with arrays of "
-                f"{arrays.library(smoother.places)}: use predict and uncertainty, or fit NumPy arrays"
+                f"the fast predictor works on NumPy arrays; the model was fitted with {arrays.library(smoother.places)}: "
+                "use predict and uncertainty, or fit NumPy arrays"
             )
             raise TypeError(msg)
         self._smoother, self._s2 = smoother, float(s2)
@@ -58,7 +58,7 @@ class FastPredictor:
         self._single = smoother.dual.shape[1] == 1
         self._dual = _columns(smoother.dual[:, 0] if self._single else smoother.dual.T)
         self._scale = None if self._single else output_scale
-        self._trend = _LeanTrend(smoother) if smoother.trend.kind else None
+        self._trend = _FastTrend(smoother) if smoother.trend.kind else None
         samples, self._ratio = smoother.samples, gain_ratio(smoother.samples)
         self._gain = None if np.all(samples.gain == 1) else _columns(samples.gain)
         self._regularizer = _columns(samples.regularizer)
@@ -103,7 +103,7 @@ class FastPredictor:
         return self._in_units(mean, self._s2 * gain, max(model, 0.0))
 
     def _batch(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        K = self._kernel(X, self._places).T  # a column per point from here on
+        K = self._kernel(X, self._places).T  # one column per point from here on
         mean = self._dual @ K
         v: FloatArray = dtrsm(1.0, self._factor, K, 0, 0, 1)
         prior = self._kernel.diag(X)
@@ -126,8 +126,8 @@ class FastPredictor:
         return mean * self._scale, np.multiply.outer(noise, squares), np.multiply.outer(model, squares)
 
 
-class _LeanTrend:
-    """What a trend adds, from h(x) = h(c) + (dh/dx)(x - c) at the center c of the places."""
+class _FastTrend:
+    """Contribution of a trend, from h(x) = h(c) + (dh/dx)(x - c) at the center c of the places."""
 
     def __init__(self, smoother: Smoother) -> None:
         self._center = _columns(smoother.places.mean(axis=0))
@@ -157,12 +157,12 @@ class _LeanTrend:
 
 
 def _columns(array: FloatArray) -> FloatArray:
-    """As BLAS wants it: Fortran-ordered, in double precision."""
+    """Fortran-ordered, in double precision, for BLAS."""
     return np.asfortranarray(array, dtype=np.float64)
 
 
 def _form(covariance: FloatArray, b: FloatArray) -> float:
-    """b'Cb, with C given whole or by its diagonal."""
+    """b'Cb, with C given as a matrix or by its diagonal."""
     return float(ddot(covariance * b if covariance.ndim == 1 else dgemv(1.0, covariance, b), b))
 
 

@@ -18,22 +18,7 @@ __all__ = ["gain_ratio", "mean_gradient", "variance_gradients"]
 
 
 def mean_gradient(smoother: Smoother, X: Array) -> Array:
-    """Gradient of the mean a(x)'y0.
-
-    Parameters
-    ----------
-    smoother : Smoother
-    X : ndarray of shape (m, d)
-
-    Returns
-    -------
-    ndarray of shape (m, n_y, d)
-
-    Raises
-    ------
-    TypeError
-        If the kernel has no analytic gradient with respect to x.
-    """
+    """Gradient of the mean a(x)'y0, (m, n_y, d); TypeError if the kernel has no analytic one."""
     xp, places, dual = arrays.namespace(smoother.places), smoother.places, smoother.dual.T[:, None, :]
     of_trend = smoother.trend_coefficients.T @ smoother.trend.gradient  # (n_y, d)
 
@@ -46,23 +31,7 @@ def mean_gradient(smoother: Smoother, X: Array) -> Array:
 
 
 def variance_gradients(smoother: Smoother, X: Array) -> tuple[Array, Array]:
-    """Gradients of the model part P2 and of the noise gain |L'a|^2; the noise part is V = s2 |L'a|^2.
-
-    Parameters
-    ----------
-    smoother : Smoother
-    X : ndarray of shape (m, d)
-
-    Returns
-    -------
-    model : ndarray of shape (m, d)
-    gain : ndarray of shape (m, d)
-
-    Raises
-    ------
-    TypeError
-        If the kernel has no analytic gradient with respect to x.
-    """
+    """Gradients of the model part P2 and of the noise gain |L'a|^2, both (m, d); TypeError as in mean_gradient."""
     xp, kernel, places = arrays.namespace(smoother.places), smoother.kernel, smoother.places
     slope, ratio = smoother.trend.gradient, gain_ratio(smoother.samples)
 
@@ -85,16 +54,9 @@ def variance_gradients(smoother: Smoother, X: Array) -> tuple[Array, Array]:
 
 
 def gain_ratio(samples: Samples) -> float | None:
-    """The number c with R = c L L' at all places, or None if there is none.
+    """The number c with R = c L L' at all places (the noise variance if that is the ridge), or None.
 
-    Parameters
-    ----------
-    samples : Samples
-
-    Returns
-    -------
-    float or None
-        The noise variance, when that is the ridge. Correlated noise is not looked at.
+    Correlated noise is not examined.
     """
     regularizer, gain = samples.regularizer, samples.gain
     if regularizer.ndim == 2 or gain.ndim == 2:

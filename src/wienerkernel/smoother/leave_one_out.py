@@ -1,4 +1,4 @@
-"""What a smoother without sample i says about sample i, for all i, from one inverse.
+"""Predictions of each sample i by the smoother without it, for all i, from one inverse.
 
 With Q = A - AH (H'AH)^-1 H'A (Q = A without a trend), the residual is (Q y0)_i / Q_ii and the weights are -Q_ij / Q_ii.
 """
@@ -20,19 +20,7 @@ Parts = tuple[FloatArray, FloatArray, FloatArray]
 
 
 def leave_one_out(smoother: Smoother) -> Parts:
-    """Residuals and variances of all samples, each left out in turn.
-
-    Parameters
-    ----------
-    smoother : Smoother
-
-    Returns
-    -------
-    residual : ndarray of shape (D, n_y)
-        y0_i minus the mean at x_i.
-    model, gain : ndarray of shape (D,)
-        Model part P2 and noise gain |L'a|^2 at x_i.
-    """
+    """Residuals y0_i - mean (D, n_y), model part P2 and noise gain |L'a|^2 (D,), each sample left out in turn."""
     projected = projected_inverse(smoother)
     if smoother.samples.row_regularizer.ndim == 2:
         return _correlated(smoother, arrays.as_numpy(projected))
@@ -40,16 +28,7 @@ def leave_one_out(smoother: Smoother) -> Parts:
 
 
 def projected_inverse(smoother: Smoother) -> Array:
-    """Q = A - AH (H'AH)^-1 H'A of the places, (U, U); A without a trend.
-
-    Parameters
-    ----------
-    smoother : Smoother
-
-    Returns
-    -------
-    array of shape (U, U)
-    """
+    """Q = A - AH (H'AH)^-1 H'A of the places, (U, U); A without a trend."""
     inverse = smoother.inverse
     if not smoother.trend.kind:
         return inverse
@@ -58,16 +37,7 @@ def projected_inverse(smoother: Smoother) -> Array:
 
 
 def weighted_residual(smoother: Smoother) -> FloatArray:
-    """Q y0 of the samples, (D, n_y): (y - H beta) weighted by the inverse of the covariance.
-
-    Parameters
-    ----------
-    smoother : Smoother
-
-    Returns
-    -------
-    ndarray of shape (D, n_y)
-    """
+    """Q y0 of the samples, (D, n_y)."""
     samples = smoother.samples
     of_place = samples.share[:, None] * arrays.as_numpy(smoother.dual)[samples.index]
     if samples.row_regularizer.ndim == 2:
@@ -88,7 +58,7 @@ def _collapsed(smoother: Smoother, projected: FloatArray) -> Parts:
     residual = weighted_residual(smoother) / diagonal[:, None]
 
     both = np.stack([place_r, samples.gain], axis=1)
-    # sums over all places of Q_uv^2 c_v, and what place u itself has to contribute instead
+    # sums over all places v of Q_uv^2 c_v, where (Q_uu - 1/R_u)^2 replaces Q_uu^2
     weights, xp = arrays.like(both, projected), arrays.namespace(projected)
     blocks = arrays.slices(samples.n_places, arrays.block(projected, BLOCK))
     total = arrays.as_numpy(xp.concat([matmul(projected[a, :] ** 2, weights) for a in blocks]))
@@ -105,9 +75,9 @@ def _collapsed(smoother: Smoother, projected: FloatArray) -> Parts:
 
 
 def _correlated(smoother: Smoother, projected: FloatArray) -> Parts:
-    """The noise of sample i tells of its neighbors' noise, but the estimate of f(x_i) must not use that.
+    """Correlated noise carries information about the noise of the other samples, which f(x_i) does not share.
 
-    With cross-covariance K, not K + R, between f(x_i) and the others: a = -Q_i/Q_ii - (Q without i) R_i.
+    So the cross-covariance between f(x_i) and the others is K, not K + R: a = -Q_i/Q_ii - (Q without i) R_i.
     """
     regularizer = smoother.samples.row_regularizer
     diagonal = np.diagonal(projected)

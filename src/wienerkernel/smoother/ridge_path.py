@@ -1,4 +1,4 @@
-"""One eigendecomposition serves every ridge: mean, variances, likelihood and leave-one-out for a whole grid.
+"""Mean, variances, likelihood and leave-one-out for a grid of ridges, from one eigendecomposition.
 
 With n_u samples at place u, K + rho^2 N^-1 = N^-1/2 (N^1/2 K N^1/2 + rho^2 I) N^-1/2. In the eigenbasis E of
 N^1/2 K N^1/2, with eigenvalues lambda, the ridge is a division by lambda + rho^2, and the rest are matrix products.
@@ -15,21 +15,20 @@ from .._typing import Array, FloatArray
 from ..backend import arrays
 from ..backend.linalg import NotPositiveDefiniteError, eigh, matmul
 from ..kernels import Kernel, gram
-from ..kernels.cross_kernel import CrossKernel
-from ..kernels.tiles import as_rows
+from ..kernels.tiles import CrossKernel, as_rows
 from .samples import Samples
 from .smoother import Smoother
 
 __all__ = ["RidgePath"]
 
-CHUNK = 2**22  # entries of the largest array of a chunk of rows: 32 MiB
+CHUNK = 2**22  # entries of the largest array per chunk of rows: 32 MiB
 
 
 class RidgePath:
     """The smoothers of all ridges of a grid, from one eigendecomposition.
 
-    For U places that takes about 9 U^3 operations, as much as 27 factorizations, and the memory of four (U, U)
-    matrices: minutes from some 10,000 places on, where a few ridges are better fitted one by one.
+    For U places it takes about 9 U^3 operations, as many as 27 factorizations, and the memory of four (U, U) matrices.
+    From about 10,000 places that takes minutes, and a few ridges are better fitted one by one.
 
     Parameters
     ----------
@@ -41,13 +40,13 @@ class RidgePath:
     ridges : array-like of shape (r,)
         Values of rho^2, positive.
     output_scale : ndarray of shape (n_y,), default=None
-        Scales of the outputs, over which the targets are given; None is 1 for all. Variances are without them.
+        Scales of the outputs, by which the targets are divided; None is 1 for all. Variances do not include them.
 
     Attributes
     ----------
     ridges : ndarray of shape (r,)
     eigenvalues : ndarray of shape (U,)
-        Of N^1/2 K N^1/2, in ascending order; both are NumPy arrays, whatever the library of the places.
+        Of N^1/2 K N^1/2, in ascending order. Both are NumPy arrays, whatever the library of the places.
 
     Raises
     ------
@@ -88,7 +87,7 @@ class RidgePath:
         self._root = arrays.like(np.sqrt(self._counts), matrix)
         matrix *= self._root[:, None]
         matrix *= self._root
-        eigenvalues, self._vectors = eigh(matrix)  # E', a row an eigenvector
+        eigenvalues, self._vectors = eigh(matrix)  # E': rows are eigenvectors
         self.eigenvalues = arrays.as_numpy(eigenvalues).astype(np.float64)
         if not self.eigenvalues[0] + self.ridges.min() > 0:
             raise NotPositiveDefiniteError(
@@ -106,19 +105,7 @@ class RidgePath:
     def from_smoother(
         cls, smoother: Smoother, ridges: ArrayLike, output_scale: FloatArray | None = None
     ) -> RidgePath:
-        """The path through a fitted smoother.
-
-        Parameters
-        ----------
-        smoother : Smoother
-            Without trend, with noise of scale 1.
-        ridges : array-like of shape (r,)
-        output_scale : ndarray of shape (n_y,), default=None
-
-        Returns
-        -------
-        RidgePath
-        """
+        """Path for the data and the kernel of a smoother without a trend."""
         if smoother.trend.kind is not None:
             raise ValueError(f"trend must be None for a path of ridges; got {smoother.trend.kind!r}")
         return cls(smoother.kernel, smoother.samples, smoother.targets, ridges, output_scale)

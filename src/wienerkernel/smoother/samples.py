@@ -1,7 +1,7 @@
-"""The samples as places and repeats: replicates collapse exactly, and a place with one sample is the common case.
+"""Samples grouped by place: repeats collapse exactly.
 
 D samples at U different places, with regularizer R = diag(r): the mean of the samples at place u, each with the share
-``share_i = (1/r_i) / sum_u (1/r)``, carries all that the data say about f there, with regularizer ``1 / sum_u (1/r)``.
+``share_i = (1/r_i) / sum_u (1/r)``, is sufficient for f there, with regularizer ``1 / sum_u (1/r)``.
 The weights of the samples follow from those of the places, ``a_i = share_i b_u``. The cost is U^3, not D^3.
 """
 
@@ -26,12 +26,10 @@ class Samples:
     Parameters
     ----------
     places : ndarray of shape (U, d)
-        The different rows of X. Their order is that of the rows and columns of every matrix of the places: the order of
-        first appearance at first, which updates keep (see :meth:`extended` and :meth:`without`).
+        The distinct rows of X, in the order of the rows and columns of all matrices: that of first appearance, which
+        updates keep (see :meth:`extended` and :meth:`without`).
     index : ndarray of shape (D,)
-        Place of each sample: any order, even where every place has one sample.
-    share : ndarray of shape (D,)
-        Part of each sample in the mean of its place.
+        Place of each sample, in any order, even if every place has one sample.
     row_regularizer : ndarray of shape (D,) or (D, D)
         R, as its diagonal where it is diagonal.
     scale : ndarray of shape (D,) or (D, D)
@@ -40,85 +38,42 @@ class Samples:
 
     places: FloatArray
     index: IntArray
-    share: FloatArray
     row_regularizer: FloatArray
     scale: FloatArray
 
     @classmethod
     def collapse(cls, X: FloatArray, regularizer: FloatArray, scale: FloatArray) -> Samples:
-        """Find the places among the rows of X.
-
-        Parameters
-        ----------
-        X : ndarray of shape (D, d)
-        regularizer : ndarray of shape (D,) or (D, D)
-        scale : ndarray of shape (D,) or (D, D)
-            Correlated noise is not collapsed: a full ``scale`` makes every sample a place.
-
-        Returns
-        -------
-        Samples
-        """
+        """Find the places among the rows of X (D, d); with a matrix, every sample is a place of its own."""
         n = X.shape[0]
         if regularizer.ndim == 2 or scale.ndim == 2:
-            return cls(X, np.arange(n), np.ones(n), regularizer, scale)
+            return cls(X, np.arange(n), regularizer, scale)
         first, index = _distinct_rows(arrays.as_numpy(X))
-        return cls(arrays.take(X, first), index, _shares(index, regularizer), regularizer, scale)
+        return cls(arrays.take(X, first), index, regularizer, scale)
 
     def extended(self, X: FloatArray, regularizer: FloatArray, scale: FloatArray) -> Samples:
-        """The samples, followed by more of them: known places keep their numbers, new ones are numbered after them.
-
-        Parameters
-        ----------
-        X : ndarray of shape (k, d)
-        regularizer, scale : ndarray of shape (k,)
-
-        Returns
-        -------
-        Samples
-        """
+        """Append samples X (k, d): known places keep their indices, new ones follow."""
         X = arrays.like(X, self.places)
         place, new = self.find(X)
         places = arrays.namespace(X).concat([self.places, arrays.take(X, new)]) if len(new) else self.places
         index = np.concatenate([self.index, place])
         regularizer = np.concatenate([self.row_regularizer, regularizer])
         scale = np.concatenate([self.scale, scale])
-        return Samples(places, index, _shares(index, regularizer), regularizer, scale)
+        return Samples(places, index, regularizer, scale)
 
     def without(self, rows: IntArray) -> tuple[Samples, IntArray]:
-        """The samples that remain when some are dropped; the places that remain keep their order.
-
-        Parameters
-        ----------
-        rows : ndarray of int
-            Indices of the samples to drop.
-
-        Returns
-        -------
-        samples : Samples
-        left : ndarray of int
-            Numbers that the places had before, ascending.
-        """
+        """Drop the samples with the given indices; also return the previous indices of the places left, ascending."""
         keep = np.ones(len(self.index), dtype=bool)
         keep[rows] = False
         left, index = np.unique(self.index[keep], return_inverse=True)
         regularizer = self.row_regularizer[keep]
         places = arrays.take(self.places, left)
-        return Samples(places, index, _shares(index, regularizer), regularizer, self.scale[keep]), left
+        return Samples(places, index, regularizer, self.scale[keep]), left
 
     def find(self, X: FloatArray) -> tuple[IntArray, IntArray]:
-        """Look the rows of X up among the places, which must differ: the noise is not correlated.
+        """Look up the rows of X (k, d) among the places, which must be distinct (the noise is not correlated).
 
-        Parameters
-        ----------
-        X : ndarray of shape (k, d)
-
-        Returns
-        -------
-        place : ndarray of int of shape (k,)
-            Number of the place of each row; from :attr:`n_places` on for places that are new, in order of appearance.
-        new : ndarray of int
-            The rows of X at which new places first appear.
+        Returns the place of each row, (k,), where new places have indices from ``n_places`` in order of appearance, and
+        the rows of X at which these first appear.
         """
         places, X = arrays.as_numpy(self.places), arrays.as_numpy(X)
         if len(X) == 1:  # sorting all places would take longer than appending a row to the factor
@@ -134,11 +89,23 @@ class Samples:
         return int(self.places.shape[0])
 
     @cached_property
+    def _precision(self) -> FloatArray:
+        """Sum of 1/r at each place, (U,); of independent noise."""
+        return np.bincount(self.index, weights=1 / self.row_regularizer).astype(np.float64, copy=False)
+
+    @cached_property
+    def share(self) -> FloatArray:
+        """Share of each sample in the mean of its place, (D,)."""
+        if self.row_regularizer.ndim == 2:
+            return np.ones(len(self.index))
+        return np.asarray(1 / self.row_regularizer / self._precision[self.index])
+
+    @cached_property
     def regularizer(self) -> FloatArray:
         """R of the places: (U,) or (U, U)."""
         if self.row_regularizer.ndim == 2:
             return self.row_regularizer
-        return 1 / np.bincount(self.index, weights=1 / self.row_regularizer)
+        return 1 / self._precision
 
     @cached_property
     def gain(self) -> FloatArray:
@@ -160,38 +127,21 @@ class Samples:
 
     @cached_property
     def _noise_columns(self) -> tuple[IntArray, FloatArray, IntArray]:
-        """Place, factor and count of the groups of samples whose noise enters with one and the same weight."""
+        """Place, factor and count of the groups of samples whose noise has the same weight."""
         pairs = np.stack([self.index, self.share * self.scale], axis=1)
         first, group = _distinct_rows(pairs)
         return self.index[first], pairs[first, 1], np.bincount(group)
 
     def per_noise(self, weights: FloatArray) -> tuple[FloatArray, IntArray]:
-        """Weights L'a of the independent noise variables, and how many variables share each.
-
-        Parameters
-        ----------
-        weights : ndarray of shape (m, U)
-            Weights b of the places.
-
-        Returns
-        -------
-        weights : ndarray of shape (m, J)
-        counts : ndarray of shape (J,)
-        """
+        """Weights L'a (m, J) of the independent noise variables, from the weights b (m, U), and how many share each."""
         if self.scale.ndim == 2:
             return matmul(weights, self.scale), np.ones(weights.shape[1], dtype=np.intp)
         place, factor, counts = self._noise_columns
         return weights[:, place] * factor, counts
 
 
-def _shares(index: IntArray, regularizer: FloatArray) -> FloatArray:
-    """Part of each sample in the mean of its place."""
-    precision = 1 / regularizer
-    return np.asarray(precision / np.bincount(index, weights=precision)[index])
-
-
 def _distinct_rows(X: FloatArray) -> tuple[IntArray, IntArray]:
-    """First position of each different row, in order of appearance, and for every row the number of its like."""
+    """First position of each distinct row, in order of appearance, and the index of every row among these."""
     n = len(X)
     # Most data have no repeated first column: one sort shows it.
     order = np.argsort(X[:, 0], kind="stable")

@@ -1,9 +1,9 @@
-"""Data, kernel and ridge become weights: factor once, then everything is a function of a(x).
+"""The linear smoother: factorize once, then everything is a function of the weights a(x).
 
 For regularizer R (rho^2 I in the paper) and weights a = (K + R)^-1 k(x), the mean is a'y0 (eq. 13a), the noise part
 of the variance is s2 |L'a|^2 (13b) and the model part is P2 = k(x,x) - 2 a'k + a'Ka. With a trend of basis functions
 h, the weights are those of universal kriging, a = A k + A H (H'AH)^-1 (h - H'A k): still linear in y, so the rest
-holds as it stands.
+holds unchanged.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ from ..backend.linalg import (
     solve_lower_transposed,
 )
 from ..kernels import Kernel, gram
-from ..kernels.cross_kernel import CrossKernel
-from ..kernels.tiles import mirrored
+from ..kernels.tiles import CrossKernel, mirrored
 from .samples import Samples
 from .trend import Trend
 

@@ -1,4 +1,4 @@
-"""Basis functions that are estimated without penalty: none, a constant, or a linear function of the inputs."""
+"""Trend functions, estimated without penalty: none, a constant, or a linear function of the inputs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Trend:
     ----------
     kind : {None, "constant", "linear"}
     places : ndarray of shape (U, d)
-        The inputs are centered and scaled by them, which changes the conditioning and nothing else.
+        Their mean and standard deviation center and scale the inputs, which only changes the conditioning.
     """
 
     kind: str | None

@@ -48,7 +48,7 @@ class Data:
 
     @cached_property
     def samples(self) -> Samples:
-        """The samples by places, for noise of variance 1. Their shares depend on no parameter."""
+        """The samples by places, for noise of variance 1."""
         return Samples.collapse(self.X, self.covariance(1.0), self.noise_scale)
 
     @cached_property
@@ -66,7 +66,7 @@ class Data:
     ) -> Smoother:
         """Smoother with these parts; ``regularizer`` has the shape of ``noise_scale``, ``out`` receives the factor."""
         old = self.samples
-        samples = Samples(old.places, old.index, old.share, regularizer, old.scale)
+        samples = Samples(old.places, old.index, regularizer, old.scale)
         targets = self.y - noise.mean() * self.mean_scale[:, None]
         return Smoother(kernel, samples, targets, self.trend, out=out)
 

@@ -31,7 +31,7 @@ from ..kernels import (
     RationalQuadratic,
     Sum,
 )
-from ..kernels.compose import bracketed
+from ..kernels.base import bracketed
 from ..kernels.parameters import DEFAULT_BOUNDS
 from .data import Data, Parameters
 

@@ -1,6 +1,6 @@
-"""A local page to play with a model: move the data, the noise law and the length scale, and watch the laws move.
+"""An interactive page on this machine: change the noise law and the length scale, and see the predictions change.
 
-Needs Bokeh. Nothing leaves the machine: the server listens on 127.0.0.1 and serves all of the page itself.
+Needs Bokeh. The server listens on 127.0.0.1 only, and the page loads nothing from elsewhere.
 """
 
 from __future__ import annotations
@@ -17,26 +17,9 @@ ADDRESS = "127.0.0.1"
 
 
 def make_server(model: Any = None, *, port: int = 0) -> Any:
-    """Make the server of the page, listening but not yet started.
+    """A Bokeh server of the page on the current event loop, listening but not yet started.
 
-    Parameters
-    ----------
-    model : WienerKernelRegressor, default=None
-        Fitted; None shows the paper's example.
-    port : int, default=0
-        0 takes a free one.
-
-    Returns
-    -------
-    bokeh.server.server.BaseServer
-        Of the current event loop; ``server.port`` tells the port.
-
-    Raises
-    ------
-    ImportError
-        Without Bokeh.
-    OSError
-        If the port is taken.
+    Without a model it shows the paper's example; port 0 takes a free one, see ``server.port``.
     """
     try:
         from bokeh.application import Application
@@ -47,8 +30,7 @@ def make_server(model: Any = None, *, port: int = 0) -> Any:
         from tornado.httpserver import HTTPServer
         from tornado.ioloop import IOLoop
     except ImportError as error:
-        msg = "the page to explore needs Bokeh: pip install 'wienerkernel[explore]'"
-        raise ImportError(msg) from error
+        raise ImportError("explore needs Bokeh: pip install 'wienerkernel[explore]'") from error
     if model is not None:
         from sklearn.utils.validation import check_is_fitted
 
@@ -66,7 +48,7 @@ def make_server(model: Any = None, *, port: int = 0) -> Any:
 
 
 def serve(model: Any = None, *, port: int = 0, open_browser: bool = True) -> None:
-    """Serve a page to explore a model, or the paper's example, until interrupted (Ctrl-C).
+    """Serve a page to explore a model, or the paper's example, until interrupted by Ctrl-C.
 
     Parameters
     ----------
@@ -78,7 +60,7 @@ def serve(model: Any = None, *, port: int = 0, open_browser: bool = True) -> Non
     """
     server = make_server(model, port=port)
     address = f"http://{ADDRESS}:{server.port}/"
-    print(f"Explore at {address} (Ctrl-C ends)", flush=True)
+    print(f"Explore at {address} (press Ctrl-C to stop)", flush=True)
     server.start()
     if open_browser:
         server.io_loop.add_callback(webbrowser.open, address)

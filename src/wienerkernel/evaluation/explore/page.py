@@ -12,31 +12,21 @@ import numpy as np
 from ..._typing import FloatArray
 from ...posterior import Posterior
 from ...posterior.distribution import OF
+from ..plotting import CAUSES, LAWS, LIGHT
 from ..report.scores import thinned
-from ..report.slices import COVERAGE, densities, nearness, observations
+from ..report.slices import COVERAGE, TAILS, densities, nearness, observations
 from .scenes import PaperScene, Scene
 
 __all__ = ["Page"]
 
 MAX_DATA = 1000
-TUBES = {
-    "observation": ("new observation", "#e1e4e9", "#767e89"),
-    "function": ("function value", "#9ccbec", "#0072b2"),
-    "estimate": ("estimate", "#4dbf9c", "#00805d"),
-}
-"""What each law is called, and the colors of its tube and of its density; they are apart in lightness, too."""
-MEAN, TRUTH, TEXT = "#c44f00", "#1f4fd8", "#1b1f24"
+WIDEST_FIRST = tuple(reversed(LAWS))
+"""The order in which tubes are drawn, so that none hides another."""
 LEVEL = f"{100 * COVERAGE:.0f}\u00a0%"
-TAILS = np.array([[0.5 - COVERAGE / 2], [0.5 + COVERAGE / 2]])
 
 
 class Page:
-    """Two figures and a text that follow the controls of a scene.
-
-    Parameters
-    ----------
-    scene : Scene
-    """
+    """Two figures and a text that follow the controls of a scene."""
 
     def __init__(self, scene: Scene) -> None:
         models: Any = import_module("bokeh.models")
@@ -45,24 +35,19 @@ class Page:
         self.curve, self.data = models.ColumnDataSource(), models.ColumnDataSource()
         self.densities = {of: models.ColumnDataSource() for of in OF}
         self.x = models.Slider(start=0.0, end=1.0, value=0.5, show_value=False)
-        self.at = models.Span(dimension="height", line_dash="dotted", line_color=TEXT, line_width=2)
+        self.at = models.Span(dimension="height", line_dash="dotted", line_color=LIGHT["text"], line_width=2)
         self.y_range, self.pdf_range = models.Range1d(), models.Range1d()
         self.text = models.Div(styles={"font-size": "14px"})
         self.tubes, self.density = self._tubes(), self._density()
         self.refit()
         self.x.on_change("value", lambda attr, old, new: self.choose())  # noqa: ARG005
         for control in scene.controls:
-            # a slider is followed when it is let go: a fit takes longer than a frame
+            # a slider takes effect when it is released: a fit takes longer than a frame
             moved = "value_throttled" if isinstance(control, models.Slider) else "value"
             control.on_change(moved, lambda attr, old, new: self.refit())  # noqa: ARG005
 
     def show(self, document: Any) -> None:
-        """Put everything into a Bokeh document, whose template lays it out.
-
-        Parameters
-        ----------
-        document : bokeh.document.Document
-        """
+        """Put everything into a Bokeh document; its template does the layout."""
         controls = {f"control{k}": control for k, control in enumerate(self.scene.controls)}
         roots = {"x": self.x, "text": self.text, "tubes": self.tubes, "density": self.density, **controls}
         for name, root in roots.items():
@@ -71,7 +56,7 @@ class Page:
         document.title = "wienerkernel"
         document.template = (files(__package__) / "page.html").read_text(encoding="utf-8")
         document.template_variables.update(
-            heading=self.scene.heading, words=self.scene.words, controls=list(controls)
+            heading=self.scene.heading, introduction=self.scene.introduction, controls=list(controls)
         )
 
     def _tubes(self) -> Any:
@@ -81,18 +66,20 @@ class Page:
 
         plot = figure(height=400, tools="", toolbar_location=None)
         plot.title.text = f"mean and exact {LEVEL} intervals"
-        for of, (name, color, _) in TUBES.items():
+        for of in WIDEST_FIRST:
             ends = {"y1": f"{of}_low", "y2": f"{of}_high"}
-            plot.varea(x="x", **ends, source=self.curve, fill_color=color, legend_label=name)
+            plot.varea(x="x", **ends, source=self.curve, fill_color=LIGHT[of], legend_label=LAWS[of])
+        curve = {"source": self.curve, "line_width": 2}
         if isinstance(self.scene, PaperScene):
-            plot.line("x", "truth", source=self.curve, color=TRUTH, line_width=2, legend_label="truth")
-        mean = plot.line("x", "mean", source=self.curve, color=MEAN, line_width=2, legend_label="mean")
-        plot.scatter("x", "y", source=self.data, color=TEXT, size=6, alpha="nearness", legend_label="data")
+            plot.line("x", "truth", color=LIGHT["truth"], legend_label="true function", **curve)
+        mean = plot.line("x", "mean", color=LIGHT["mean"], legend_label="mean", **curve)
+        dots = {"color": LIGHT["text"], "size": 6, "alpha": "nearness"}
+        plot.scatter("x", "y", source=self.data, legend_label="data", **dots)
         tips = [("x", "@x"), ("mean", "@mean")]
-        tips += [(name, f"@{of}_low … @{of}_high") for of, (name, _, _) in TUBES.items()]
+        tips += [(LAWS[of], f"@{of}_low … @{of}_high") for of in WIDEST_FIRST]
         plot.add_tools(models.HoverTool(tooltips=tips, renderers=[mean], mode="vline"))
         plot.add_layout(self.at)
-        return _dressed(plot)
+        return _with_legend_below(plot)
 
     def _density(self) -> Any:
         """Figure of the three densities at x."""
@@ -100,17 +87,16 @@ class Page:
 
         ranges = {"x_range": self.y_range, "y_range": self.pdf_range}
         plot = figure(height=400, tools="", toolbar_location=None, **ranges)
-        for of, (name, _, color) in TUBES.items():
-            source = self.densities[of]
-            plot.line("y", "pdf", source=source, color=color, line_width=2.5, legend_label=name)
-            plot.line("y", "gaussian", source=source, color=color, line_dash="dashed", line_width=1.5)
-        plot.line(
-            [np.nan] * 2, [np.nan] * 2, color=TEXT, line_dash="dashed", legend_label="normal, same variance"
-        )
-        return _dressed(plot)
+        for of in WIDEST_FIRST:
+            line = {"source": self.densities[of], "color": LIGHT[f"{of}-line"]}
+            plot.line("y", "pdf", line_width=2.5, legend_label=LAWS[of], **line)
+            plot.line("y", "gaussian", line_dash="dashed", line_width=1.5, **line)
+        dashed = {"color": LIGHT["text"], "line_dash": "dashed"}
+        plot.line([np.nan] * 2, [np.nan] * 2, legend_label="normal, same variance", **dashed)
+        return _with_legend_below(plot)
 
     def refit(self) -> None:
-        """Condition anew, and draw the curve."""
+        """Fit as the controls say, and draw the curve."""
         scene = self.scene
         self.posterior = posterior = scene.fit()
         points, outputs = observations(posterior)
@@ -134,43 +120,42 @@ class Page:
         self.choose()
 
     def choose(self) -> None:
-        """Draw the densities at x, and tell its numbers."""
+        """Draw the densities at x, and show its numbers."""
         at = self.points[:1].copy()
         at[0, self.scene.column()] = self.x.value
         self.at.location = self.x.value
         mean = float(_means(self.posterior, at)[0, self.scene.output()])
         scale = float(self.posterior.output_scale[self.scene.output()])
         rows, peaks = "", []
-        for of, (name, _, _) in TUBES.items():
+        for of in WIDEST_FIRST:
             law = self.posterior.distribution(at, of).law
             low, high = mean + scale * law.ppf(TAILS)[:, 0]
-            rows = _row("td", name, f"{scale * law.std()[0]:.4g}", f"{low:.4g} … {high:.4g}") + rows
-            told = densities(law)
-            if told is None:
+            rows = _row("td", LAWS[of], f"{scale * law.std()[0]:.4g}", f"{low:.4g} … {high:.4g}") + rows
+            curve = densities(law)
+            if curve is None:
                 self.densities[of].data = {"y": [], "pdf": [], "gaussian": []}
                 continue
-            center, std = mean + scale * told["mean"][0], scale * told["std"][0]
-            exact = mean + scale * told["y"][0]
+            center, std = mean + scale * curve["mean"][0], scale * curve["std"][0]
+            exact = mean + scale * curve["y"][0]
             y = np.union1d(exact, center + std * np.linspace(-4, 4, 81))
-            pdf = np.interp(y, exact, told["pdf"][0] / scale, left=np.nan, right=np.nan)
+            pdf = np.interp(y, exact, curve["pdf"][0] / scale, left=np.nan, right=np.nan)
             gaussian = np.exp(-0.5 * ((y - center) / std) ** 2) / (std * np.sqrt(2 * np.pi))
             self.densities[of].data = {"y": y, "pdf": pdf, "gaussian": gaussian}
             peaks.append(float(np.nanmax(pdf)))
             if of == "observation":
                 self.y_range.update(start=max(y[0], center - 4 * std), end=min(y[-1], center + 4 * std))
-        # a narrow law may be a spike: it is cut rather than hide the others
+        # a narrow law may be a spike: it is clipped so that the others stay visible
         self.pdf_range.update(start=0.0, end=1.05 * max(min(peak, 12 * peaks[0]) for peak in peaks))
         where = f"{self.scene.name()} = {self.x.value:.4g}"
         self.x.title = where
         self.density.title.text = f"exact densities at {where}"
         parts = self.posterior.common_uncertainty(at)
-        causes = {"noise in the data": parts.noise, "places not covered": parts.model}
-        causes["noise of a new observation"] = parts.aleatoric
-        told_causes = ", ".join(
-            f"{cause} <b>{scale * float(v[0]) ** 0.5:.4g}</b>" for cause, v in causes.items()
+        causes = ", ".join(
+            f"{name} <b>{scale * float(getattr(parts, cause)[0]) ** 0.5:.4g}</b>"
+            for cause, name in CAUSES.items()
         )
         self.text.text = (
-            f"<p>At {escape(where)} the mean is <b>{mean:.4g}</b>. Standard deviations by cause: {told_causes}.</p>"
+            f"<p>At {escape(where)} the mean is <b>{mean:.4g}</b>. Standard deviations by cause: {causes}.</p>"
             f"<table>{_row('th', '', 'std', f'{LEVEL} interval')}{rows}</table>"
         )
 
@@ -181,21 +166,15 @@ def _means(posterior: Posterior, points: FloatArray) -> FloatArray:
 
 
 def _row(cell: str, *texts: str) -> str:
-    """A row of a table, of the element td or th."""
+    """A row of a table; ``cell`` is td or th."""
     style = "text-align: left; padding: 1px 16px 1px 0"
     return "<tr>" + "".join(f'<{cell} style="{style}">{text}</{cell}>' for text in texts) + "</tr>"
 
 
-def _dressed(plot: Any) -> Any:
-    """The figure with its legend below."""
+def _with_legend_below(plot: Any) -> Any:
+    """Move the legend of a figure below it."""
     legend = plot.legend[0]
-    legend.update(
-        orientation="horizontal",
-        ncols=3,
-        location="center",
-        border_line_color=None,
-        label_text_font_size="12px",
-        spacing=8,
-    )
+    legend.update(orientation="horizontal", ncols=3, location="center", border_line_color=None, spacing=8)
+    legend.label_text_font_size = "12px"
     plot.add_layout(legend, "below")
     return plot

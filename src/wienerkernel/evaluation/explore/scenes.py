@@ -1,4 +1,4 @@
-"""What the page is about: the paper's example or a user's model, with the controls that change it."""
+"""What the page shows: the paper's example or a user's model, with the controls that change it."""
 
 from __future__ import annotations
 
@@ -13,116 +13,88 @@ import numpy as np
 from ..._typing import FloatArray
 from ...experiments.system import kernel as paper_kernel
 from ...experiments.system import truth
-from ...noise import as_noise
+from ...noise.family import Family
 from ...posterior import Posterior
 from ...regressor import WienerKernelRegressor
+from ..report.numbers import default_names
 from ..report.slices import base_point, observations, sweep
 
-__all__ = ["LAWS", "ModelScene", "PaperScene", "Scene", "law_of"]
+__all__ = ["LAWS", "ModelScene", "PaperScene", "Scene"]
 
 N_GRID = 81
 MAX_REPEATS = 50
 LENGTH_SCALE = 3.59
 OWN = "the model's own"
-LAWS: dict[str, tuple[str, tuple[float, ...]]] = {
-    "gamma": ("gamma", (0.25,)),
-    "normal": ("norm", ()),
-    "uniform": ("uniform", ()),
-    "lognormal": ("lognorm", (1.0,)),
-    "Student": ("t", (5.0,)),
-    "Laplace": ("laplace", ()),
+LAWS = {
+    "gamma": Family("gamma", bounds={"a": (0.25, 0.25)}),
+    "normal": Family("norm"),
+    "uniform": Family("uniform"),
+    "lognormal": Family("lognorm", bounds={"s": (1.0, 1.0)}),
+    "Student": Family("t", bounds={"df": (5.0, 5.0)}),
+    "Laplace": Family("laplace"),
 }
-"""Families of noise: their names in ``scipy.stats`` and their shape parameters."""
-
-
-def law_of(family: str, mean: float, std: float) -> Any:
-    """Give the law of a family with this mean and standard deviation.
-
-    Parameters
-    ----------
-    family : str
-        One of ``LAWS``.
-    mean, std : float
-
-    Returns
-    -------
-    frozen scipy.stats distribution
-    """
-    from scipy import stats
-
-    name, shapes = LAWS[family]
-    distribution = getattr(stats, name)
-    scale = std / float(distribution.std(*shapes))
-    return distribution(*shapes, loc=mean - scale * float(distribution.mean(*shapes)), scale=scale)
+"""Families of noise with fixed shapes."""
 
 
 class Scene(ABC):
-    """What the page is about: its controls, and the model that they make.
-
-    Attributes
-    ----------
-    heading, words : str
-        What introduces the page; ``words`` is HTML.
-    controls : list of bokeh widgets
-        Whoever moves one changes the model.
-    """
+    """What the page shows: an introduction in HTML, the widgets that change the model, and the model."""
 
     heading: str
-    words: str
+    introduction: str
     controls: list[Any]
     target = "y"
 
     @abstractmethod
     def fit(self) -> Posterior:
-        """Condition the model on the data, as the controls say."""
+        """Fit the model as the controls say."""
 
     def column(self) -> int:
-        """Number of the input that is swept."""
+        """Index of the input that varies."""
         return 0
 
     def name(self) -> str:
-        """Name of the input that is swept."""
+        """Name of the input that varies."""
         return "x"
 
     def output(self) -> int:
-        """Number of the output that is shown."""
+        """Index of the output that is shown."""
         return 0
 
     def truth(self, x: FloatArray) -> FloatArray:
-        """Values of the true function, where it is known."""
+        """Values of the true function, NaN if it is unknown."""
         return np.full(x.shape, np.nan)
 
     def grid(self, points: FloatArray) -> FloatArray:
-        """Points along the input that is swept, (m, d)."""
+        """Points along the input that varies, (m, d)."""
         return sweep(points, self.column(), N_GRID)
 
 
 class PaperScene(Scene):
-    """The paper's example, with as many places and repeats as wanted."""
+    """The paper's example, with any number of inputs and repeats."""
 
     heading = "The paper's example"
-    words = (
-        "Samples of a cubic function at evenly spaced places in [−5, 5]. "
+    introduction = (
+        "Samples of a cubic function at evenly spaced inputs in [−5, 5]. "
         "All noise laws have mean 0.5 and variance 1."
     )
 
     def __init__(self) -> None:
         models: Any = import_module("bokeh.models")
 
-        self.places = models.Slider(title="places", start=1, end=25, value=5)
-        self.repeats = models.Slider(title="repeats at each place", start=1, end=MAX_REPEATS, value=1)
+        self.places = models.Slider(title="number of inputs", start=1, end=25, value=5)
+        self.repeats = models.Slider(title="samples per input", start=1, end=MAX_REPEATS, value=1)
         self.scale = models.Slider(title="length scale", start=0.5, end=10.0, step=0.01, value=LENGTH_SCALE)
         self.law = models.Select(title="noise law", options=list(LAWS), value="gamma")
-        self.draw = models.Slider(title="which draw of the noise", start=1, end=100, value=1)
+        self.draw = models.Slider(title="random seed", start=1, end=100, value=1)
         self.controls = [self.places, self.repeats, self.scale, self.law, self.draw]
 
     def fit(self) -> Posterior:
-        """Condition on as many places and repeats as the controls say."""
+        """Fit to as many inputs and repeats as the controls say."""
         n = int(self.places.value)
         x = np.linspace(-5.0, 5.0, n) if n > 1 else np.zeros(1)
-        # the same probabilities for every law, and for the repeats that were there before
+        # the same probabilities for every law, and more repeats keep the earlier ones
         uniform = np.random.default_rng([int(self.draw.value), n]).uniform(size=(n, MAX_REPEATS))
-        noise = law_of(self.law.value, 0.5, 1.0)
+        noise = LAWS[self.law.value].law(std=1.0, mean=0.5)
         y = truth(x)[:, None] + noise.ppf(uniform[:, : int(self.repeats.value)])
         kernel = _stretched(paper_kernel(), self.scale.value / LENGTH_SCALE)
         model = WienerKernelRegressor(kernel, noise=noise, tuning=None)
@@ -138,13 +110,7 @@ class PaperScene(Scene):
 
 
 class ModelScene(Scene):
-    """A user's own model and data, under other noise laws and length scales.
-
-    Parameters
-    ----------
-    model : WienerKernelRegressor
-        Fitted.
-    """
+    """A user's fitted model, under other noise laws and length scales."""
 
     heading = "Your model"
 
@@ -157,17 +123,16 @@ class ModelScene(Scene):
         n, d = self.points.shape
         n_y = self.outputs.shape[1]
         noise = model.noise_
-        names = getattr(model, "feature_names_in_", ["x"] if d == 1 else [f"x{j + 1}" for j in range(d)])
-        self.names = [str(name) for name in names]
-        self.words = (
+        self.names = default_names(model)
+        self.introduction = (
             f"{n} samples: <code>{escape(repr(model.kernel_))}</code> with noise "
-            f"<code>{escape(repr(noise))}</code>. The other noise laws have its mean, {noise.mean():.4g}, and its "
+            f"<code>{escape(repr(noise))}</code>. The other noise laws have the same mean, {noise.mean():.4g}, and "
             f"variance, {noise.var():.4g}."
         )
-        self.factor = models.Slider(title="length scale, times", start=0.2, end=5.0, step=0.01, value=1.0)
+        self.factor = models.Slider(title="length-scale multiplier", start=0.2, end=5.0, step=0.01, value=1.0)
         self.law = models.Select(title="noise law", options=[OWN, *LAWS], value=OWN)
         numbers = [(str(j), name) for j, name in enumerate(self.names)]
-        self.input = models.Select(title="input to sweep", options=numbers, value="0")
+        self.input = models.Select(title="input that varies", options=numbers, value="0")
         outputs = [(str(k), f"y{k + 1}") for k in range(n_y)]
         self.shown = models.Select(title="output", options=outputs, value="0")
         stretches = any("length_scale" in name for name in model.kernel_.names)
@@ -179,18 +144,18 @@ class ModelScene(Scene):
                 f"{escape(name)} = {v:.4g}"
                 for name, v in zip(self.names, base_point(self.points), strict=True)
             )
-            self.words += (
-                f" The inputs that are not swept are those of the sample nearest the median: {base}. "
-                "Data fade the less they tell about that slice."
+            self.introduction += (
+                f" The other inputs are those of the sample nearest the median: {base}. "
+                "Points fade with distance from this slice."
             )
 
     def fit(self) -> Posterior:
-        """Condition on the user's data, with another noise law or length scale if the controls say so."""
+        """Fit to the user's data, with another noise law or length scale if the controls say so."""
         old, samples = self.model, self.posterior.smoother.samples
         if self.law.value == OWN and self.factor.value == 1.0:
             return self.posterior
         noise = old.noise_
-        law = noise if self.law.value == OWN else as_noise(law_of(self.law.value, noise.mean(), noise.std()))
+        law = noise if self.law.value == OWN else LAWS[self.law.value].law(noise.std(), mean=noise.mean())
         kernel = _stretched(old.kernel_, self.factor.value)
         new = WienerKernelRegressor(kernel, noise=law, ridge=old.ridge, trend=old.trend, tuning=None)
         units = self.posterior.output_scale
@@ -199,7 +164,7 @@ class ModelScene(Scene):
         return replace(fitted, output_scale=units)
 
     def column(self) -> int:
-        """Number of the chosen input."""
+        """Index of the chosen input."""
         return int(self.input.value)
 
     def name(self) -> str:
@@ -207,11 +172,11 @@ class ModelScene(Scene):
         return self.names[self.column()]
 
     def output(self) -> int:
-        """Number of the chosen output."""
+        """Index of the chosen output."""
         return int(self.shown.value)
 
 
 def _stretched(kernel: Any, factor: float) -> Any:
-    """The kernel with all length scales times a factor."""
+    """The kernel with all length scales multiplied by a factor."""
     scales = np.array(["length_scale" in name for name in kernel.names], dtype=bool)
     return kernel.with_theta(kernel.theta + scales * np.log(factor))

@@ -1,4 +1,4 @@
-"""A report of a fitted model: one HTML file with pictures to point at, tables and words, that needs no network."""
+"""A report of a fitted model: one HTML file with interactive figures, tables and text, that needs no network."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ...io.files import written_whole
+from ...io.files import atomic_write
 from .layout import page
 from .numbers import contents
 
@@ -22,22 +22,22 @@ def write_report(
     input_names: Sequence[str] | None = None,
     target_name: str | Sequence[str] | None = None,
 ) -> Path:
-    """Write what a fitted model says, and how far it can be trusted, as one self-contained HTML file.
+    """Write the predictions of a fitted model and its diagnostics as one self-contained HTML file.
 
-    The file shows the fitted curve with its three tubes (slices, for several inputs), the densities at a chosen x,
-    the causes of the uncertainty and leave-one-out diagnostics. Without JavaScript and in print the numbers remain.
+    The file shows the fitted curve with its three tubes (slices, for several inputs), the densities at a chosen input,
+    the causes of uncertainty and leave-one-out diagnostics. Tables show the numbers without JavaScript and in print.
 
     Parameters
     ----------
     model : WienerKernelRegressor
         Fitted.
     path : path-like
-        Replaced if it exists; written whole or not at all.
+        Replaced if it exists; written atomically.
     title : str, default=None
     input_names : sequence of str, default=None
-        One for each column of X; None takes ``feature_names_in_`` where the model has them.
+        One per column of X; by default ``feature_names_in_`` if the model has them.
     target_name : str or sequence of str, default=None
-        One for each output.
+        One per output.
 
     Returns
     -------
@@ -55,8 +55,7 @@ def write_report(
     True
     """
     target = Path(path)
-    told = contents(model, input_names=input_names, target_name=target_name)
-    text = page(told, title=title)
-    with written_whole(target) as file:
+    text = page(contents(model, input_names=input_names, target_name=target_name), title=title)
+    with atomic_write(target) as file:
         file.write(text.encode())
     return target

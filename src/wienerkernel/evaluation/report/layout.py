@@ -1,4 +1,4 @@
-"""The report as HTML: what :func:`~wienerkernel.evaluation.report.contents` computed, as tables and as data to draw."""
+"""The report as HTML: what :func:`~wienerkernel.evaluation.report.contents` returns, as tables and as data to draw."""
 
 from __future__ import annotations
 
@@ -11,50 +11,36 @@ from typing import Any
 
 import numpy as np
 
-from .slices import CAUSES
+from ..diagnostics import BAND
+from ..plotting import CAUSES, COLORS, LAWS
 
 __all__ = ["page"]
 
 TABLE_ROWS = 13
-LAWS = {"estimate": "estimate", "function": "function value", "observation": "new observation"}
-CAUSE_NAMES = {
-    "noise": "noise in the data",
-    "model": "places not covered",
-    "aleatoric": "noise of a new observation",
-}
 
 
-def page(told: dict[str, Any], title: str | None = None) -> str:
-    """Lay the contents of a report out as a page of its own.
-
-    Parameters
-    ----------
-    told : dict
-        From :func:`contents`.
-    title : str, default=None
-
-    Returns
-    -------
-    str
-        HTML that refers to nothing outside itself. Every name in it is escaped.
-    """
+def page(report: dict[str, Any], title: str | None = None) -> str:
+    """The contents of a report as self-contained HTML, with every name escaped."""
     if title is None:
-        title = f"{', '.join(told['targets'])} by {', '.join(told['inputs'])}"
+        title = f"{', '.join(report['targets'])} by {', '.join(report['inputs'])}"
+    data = {**report, "title": title, "laws": LAWS, "causes": CAUSES}
     parts = {
         "title": escape(title),
-        "lead": _lead(told),
-        "tiles": _tiles(told),
-        "advice": escape(told["advice"]),
-        "shares": _share_bar(told["shares"]),
-        "scores": _scores(told["scores"]),
-        "curves": "".join(_curve_table(told, part) for part in told["slices"]),
-        "hyperparameters": _hyperparameters(told),
+        "lead": _lead(report),
+        "tiles": _tiles(report),
+        "advice": escape(report["advice"]),
+        "shares": _share_bar(report["shares"]),
+        "scores": _scores(report["scores"]),
+        "curves": "".join(_curve_table(report, part) for part in report["slices"]),
+        "hyperparameters": _hyperparameters(report),
+        "band": _percent(BAND),
+        "colors": "".join(
+            f"--{name}: light-dark({light}, {dark}); " for name, (light, dark) in COLORS.items()
+        ),
         "style": _resource("report.css"),
         "script": _resource("report.js"),
         # "</script>" and "<!--" inside the data would end or hide them
-        "data": json.dumps({**told, "title": title}, allow_nan=False, separators=(",", ":")).replace(
-            "<", "\\u003c"
-        ),
+        "data": json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c"),
     }
     return Template(_resource("page.html")).substitute(parts)
 
@@ -67,8 +53,8 @@ def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.4g}".replace("-", "−")
 
 
-def _percent(part: float) -> str:
-    return f"{100 * part:.0f}\u00a0%"
+def _percent(fraction: float) -> str:
+    return f"{100 * fraction:.0f}\u00a0%"
 
 
 def _table(caption: str, head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -85,30 +71,30 @@ def _table(caption: str, head: Iterable[str], rows: Iterable[Iterable[str]]) -> 
     )
 
 
-def _lead(told: dict[str, Any]) -> str:
+def _lead(report: dict[str, Any]) -> str:
     """What was fitted to what."""
-    summary = told["summary"]
+    summary = report["summary"]
     samples, places = summary["samples"], summary["places"]
-    at = f"at {places} different places" if places != samples else "each at a place of its own"
+    at = f"at {places} distinct inputs" if places != samples else "all at distinct inputs"
     text = (
-        f"{', '.join(told['targets'])} as a function of {', '.join(told['inputs'])}, from {samples} "
+        f"{', '.join(report['targets'])} as a function of {', '.join(report['inputs'])}, from {samples} "
         f"sample{'s' * (samples != 1)}{', ' + at if samples > 1 else ''}."
     )
-    if len(told["slices"]) < len(told["inputs"]):
-        text += f" Of the inputs, the {len(told['slices'])} along which the mean varies most are shown."
+    if len(report["slices"]) < len(report["inputs"]):
+        text += f" Shown are the {len(report['slices'])} inputs along which the mean varies most."
     return escape(text)
 
 
-def _tiles(told: dict[str, Any]) -> str:
+def _tiles(report: dict[str, Any]) -> str:
     """The headline numbers."""
-    summary, scores = told["summary"], told["scores"].get("summary")
-    tiles = [("samples", str(summary["samples"]), ""), ("places", str(summary["places"]), "")]
+    summary, scores = report["summary"], report["scores"].get("summary")
+    tiles = [("samples", str(summary["samples"]), ""), ("distinct inputs", str(summary["places"]), "")]
     if scores:
         tiles += [
-            ("log score", _number(scores["log_score"]), "per sample, left out; more is better"),
-            ("CRPS", _number(scores["crps"]), f"in the unit of {', '.join(told['targets'])}; less is better"),
-            ("in 50\u00a0% intervals", _percent(scores["coverage_50"]), "of the samples, left out"),
-            ("in 90\u00a0% intervals", _percent(scores["coverage_90"]), "of the samples, left out"),
+            ("log score", _number(scores["log_score"]), "per left-out sample; higher is better"),
+            ("CRPS", _number(scores["crps"]), f"in units of {', '.join(report['targets'])}; lower is better"),
+            ("in 50\u00a0% intervals", _percent(scores["coverage_50"]), "of the left-out samples"),
+            ("in 90\u00a0% intervals", _percent(scores["coverage_90"]), "of the left-out samples"),
         ]
     blocks = "".join(
         f"<div><dt>{escape(name)}</dt><dd>{escape(value)}<small>{escape(note)}</small></dd></div>"
@@ -122,16 +108,16 @@ def _tiles(told: dict[str, Any]) -> str:
 
 
 def _share_bar(shares: dict[str, float]) -> str:
-    """Shares of the causes as a bar and as words."""
+    """Fractions of the causes as a bar with a legend."""
     bar = "".join(
         f'<span class="{cause}" style="flex-grow:{max(share, 1e-6):.6f}"></span>'
         for cause, share in shares.items()
     )
-    words = "".join(
-        f'<li><i class="swatch {cause}"></i>{CAUSE_NAMES[cause]}: <b>{_percent(share)}</b></li>'
+    legend = "".join(
+        f'<li><i class="swatch {cause}"></i>{CAUSES[cause]}: <b>{_percent(share)}</b></li>'
         for cause, share in shares.items()
     )
-    return f'<div class="bar" aria-hidden="true">{bar}</div><ul class="legend">{words}</ul>'
+    return f'<div class="bar" aria-hidden="true">{bar}</div><ul class="legend">{legend}</ul>'
 
 
 def _scores(scores: dict[str, Any]) -> str:
@@ -139,32 +125,37 @@ def _scores(scores: dict[str, Any]) -> str:
         return f"<p>{escape(scores['missing'])}</p>"
     summary = scores["summary"]
     rows = [
-        ("mean log score", _number(summary["log_score"]), "–", "more is better"),
-        ("mean CRPS", _number(summary["crps"]), "–", "less is better"),
-        ("inside 50\u00a0% intervals", _percent(summary["coverage_50"]), "50 %", "less: overconfident"),
-        ("inside 90\u00a0% intervals", _percent(summary["coverage_90"]), "90 %", "less: overconfident"),
-        ("mean of the PIT", _number(summary["pit_mean"]), "0.5", "less: samples lie lower than predicted"),
-        ("std of the PIT", _number(summary["pit_std"]), "0.2887", "less: intervals are too wide"),
+        ("mean log score", _number(summary["log_score"]), "–", "higher is better"),
+        ("mean CRPS", _number(summary["crps"]), "–", "lower is better"),
+        ("in 50\u00a0% intervals", _percent(summary["coverage_50"]), "50 %", "if lower: overconfident"),
+        ("in 90\u00a0% intervals", _percent(summary["coverage_90"]), "90 %", "if lower: overconfident"),
+        (
+            "mean of the PIT",
+            _number(summary["pit_mean"]),
+            "0.5",
+            "if lower: samples lie below the predictions",
+        ),
+        ("std of the PIT", _number(summary["pit_std"]), "0.2887", "if lower: intervals are too wide"),
     ]
     some = scores["scored"] < scores["samples"]
     note = f" of {scores['scored']} of the {scores['samples']} samples, chosen at random" if some else ""
-    return _table(f"Leave-one-out scores{note}", ["score", "value", "expected", "reading"], rows)
+    return _table(f"Leave-one-out scores{note}", ["score", "value", "if calibrated", "how to read it"], rows)
 
 
-def _curve_table(told: dict[str, Any], part: dict[str, Any]) -> str:
+def _curve_table(report: dict[str, Any], part: dict[str, Any]) -> str:
     """Mean, intervals and standard deviations by cause along a slice."""
     at = np.unique(np.linspace(0, len(part["x"]) - 1, TABLE_ROWS).round().astype(int)).tolist()
-    several = len(told["targets"]) > 1
-    level = _percent(told["coverage"])
-    head = [part["input"], *(f"mean of {name}" if several else "mean" for name in told["targets"])]
-    head += [f"{level} of the {name}" for name in LAWS.values()]
-    head += [f"std, {CAUSE_NAMES[cause]}" for cause in CAUSES]
+    several = len(report["targets"]) > 1
+    level = _percent(report["coverage"])
+    head = [part["input"], *(f"mean of {name}" if several else "mean" for name in report["targets"])]
+    head += [f"{level} interval, {name}" for name in LAWS.values()]
+    head += [f"std, {CAUSES[cause]}" for cause in CAUSES]
     rows = []
     for k in at:
         means = [mean[k] for mean in part["mean"]]
         row = [_number(part["x"][k]), *map(_number, means)]
         for law in LAWS:
-            # of several outputs, the intervals are told as distances from the mean
+            # of several outputs, the intervals are given relative to the mean
             center = 0.0 if several else means[0]
             low, high = (center + part["tubes"][law][end][k] for end in ("low", "high"))
             row.append(f"{_number(low)} … {_number(high)}")
@@ -180,8 +171,8 @@ def _base(values: list[dict[str, Any]]) -> str:
     return ", ".join(f"{item['name']} = {_number(item['value'])}" for item in values)
 
 
-def _hyperparameters(told: dict[str, Any]) -> str:
-    rows = [("kernel", told["summary"]["kernel"], ""), ("noise", told["summary"]["noise"], "")]
-    rows += [("trend", told["summary"]["trend"], "")]
-    rows += [(row["name"], _number(row["value"]), row["meaning"]) for row in told["hyperparameters"]]
-    return _table("Hyperparameters", ["name", "value", "of what"], rows)
+def _hyperparameters(report: dict[str, Any]) -> str:
+    rows = [("kernel", report["summary"]["kernel"], ""), ("noise", report["summary"]["noise"], "")]
+    rows += [("trend", report["summary"]["trend"], "")]
+    rows += [(row["name"], _number(row["value"]), row["meaning"]) for row in report["hyperparameters"]]
+    return _table("Hyperparameters", ["name", "value", "belongs to"], rows)

@@ -1,7 +1,7 @@
 """Everything that a report shows, as one dictionary of plain numbers, lists and strings.
 
-What depends on y, the mean, is given for each output. The laws of all outputs are the same up to that mean and a scale,
-so tubes, variances and densities are given once, as deviations from the mean and without the scales.
+The mean is given for each output. The laws of all outputs are the same up to the mean and a scale, so tubes, variances
+and densities are given once, as deviations from the mean and without the scales.
 """
 
 from __future__ import annotations
@@ -14,17 +14,18 @@ import numpy as np
 from ...backend import arrays
 from ...posterior import Posterior, Uncertainty
 from ...text import rounded
+from ..plotting import CAUSES
 from .scores import score_contents, thinned
-from .slices import CAUSES, COVERAGE, observations, slices
+from .slices import COVERAGE, observations, slices
 
-__all__ = ["contents"]
+__all__ = ["contents", "default_names"]
 
 MAX_DATA = 1000
 ADVICE = {
-    "noise": "comes from the noise in the samples at hand, so more samples would help, at the same places, too",
-    "model": "comes from places that the data do not cover, so samples at new places would help",
-    "aleatoric": "comes from the noise of that observation itself, which no amount of data removes, so a better "
-    "measurement would help and more samples would not",
+    "noise": "comes from the {cause}: more samples reduce it, also at the same inputs",
+    "model": "comes from {cause}: samples at new inputs reduce it",
+    "aleatoric": "comes from the {cause}: more samples do not reduce it, but better measurements or inputs that were not "
+    "recorded may",
 }
 
 
@@ -38,15 +39,15 @@ def contents(
     model : WienerKernelRegressor
         Fitted.
     input_names : sequence of str, default=None
-        One for each column of X; None takes ``feature_names_in_`` where the model has them.
+        One per column of X; by default ``feature_names_in_`` if the model has them.
     target_name : str or sequence of str, default=None
-        One for each output.
+        One per output.
 
     Returns
     -------
     dict
-        Ready for JSON: ``scales``, ``summary``, ``shares``, ``advice``, ``data``, ``slices``, ``scores``, ``hyperparameters``.
-        Numbers have six significant digits.
+        Ready for JSON: ``scales``, ``summary``, ``shares``, ``advice``, ``data``, ``slices``, ``scores``,
+        ``hyperparameters``. Numbers have six significant digits.
     """
     from sklearn.utils.validation import check_is_fitted
 
@@ -55,12 +56,12 @@ def contents(
     samples, noise = posterior.smoother.samples, posterior.noise
     points, outputs = observations(posterior)
     n, d = points.shape
-    inputs = _input_names(model, input_names, d)
-    targets = _target_names(target_name, outputs.shape[1])
+    inputs = default_names(model) if input_names is None else _names("input_names", input_names, d, "x")
+    targets = _names("target_name", target_name, outputs.shape[1], "y")
 
     shown = thinned(n, MAX_DATA)
     shares = _shares(posterior.common_uncertainty(points[shown]))
-    told = {
+    report = {
         "inputs": inputs,
         "targets": targets,
         "scales": posterior.output_scale,
@@ -79,31 +80,26 @@ def contents(
         "scores": score_contents(posterior),
         "hyperparameters": _hyperparameters(model, targets),
     }
-    return _plain(told)  # type: ignore[no-any-return]
+    return _plain(report)  # type: ignore[no-any-return]
 
 
-def _input_names(model: Any, names: Sequence[str] | None, d: int) -> list[str]:
-    if names is None:
-        names = getattr(model, "feature_names_in_", ["x"] if d == 1 else [f"x{j + 1}" for j in range(d)])
-    names = [names] if isinstance(names, str) else [str(name) for name in names]
-    if len(names) != d:
-        msg = f"input_names must have {d} names, one for each column of X, got {names!r}"
-        raise ValueError(msg)
-    return names
+def default_names(model: Any) -> list[str]:
+    """Names of the columns that a model was fitted to; by default x, or x1, x2, ..."""
+    return _names("input_names", getattr(model, "feature_names_in_", None), model.n_features_in_, "x")
 
 
-def _target_names(names: str | Sequence[str] | None, n_outputs: int) -> list[str]:
-    if names is None:
-        names = ["y"] if n_outputs == 1 else [f"y{k + 1}" for k in range(n_outputs)]
-    names = [names] if isinstance(names, str) else [str(name) for name in names]
-    if len(names) != n_outputs:
-        msg = f"target_name must have {n_outputs} names, one for each output, got {names!r}"
-        raise ValueError(msg)
+def _names(argument: str, given: str | Sequence[str] | None, n: int, letter: str) -> list[str]:
+    """The given names of n columns; by default a letter, numbered if there are several."""
+    if given is None:
+        return [letter] if n == 1 else [f"{letter}{k + 1}" for k in range(n)]
+    names = [given] if isinstance(given, str) else [str(name) for name in given]
+    if len(names) != n:
+        raise ValueError(f"{argument} must have {n} names, one per column, got {names!r}")
     return names
 
 
 def _shares(parts: Uncertainty) -> dict[str, float]:
-    """Part of each cause in the variance of a new observation, on average over the data."""
+    """Fraction of each cause in the variance of a new observation, averaged over the data."""
     means = {cause: float(np.mean(arrays.as_numpy(getattr(parts, cause)))) for cause in CAUSES}
     total = sum(means.values())
     return {cause: mean / total for cause, mean in means.items()}
@@ -113,16 +109,20 @@ def _advice(shares: dict[str, float]) -> str:
     """What the shares mean, in words."""
     first = max(CAUSES, key=shares.__getitem__)
     part = "Most" if shares[first] > 0.5 else "The largest part"
-    words = f"{part} of the uncertainty about a new observation ({100 * shares[first]:.0f}\u00a0%) {ADVICE[first]}."
+    text = f"{part} of the variance of a new observation ({100 * shares[first]:.0f}\u00a0%) {_advise(first)}."
     epistemic = shares["noise"] + shares["model"]
     if first == "aleatoric" and epistemic > 0.005:
-        second = max(CAUSES[:2], key=shares.__getitem__)
-        words += f" Of the uncertainty about the function, {100 * shares[second] / epistemic:.0f}\u00a0% {ADVICE[second]}."
-    return words
+        second = max(("noise", "model"), key=shares.__getitem__)
+        text += f" Of the variance of the function, {100 * shares[second] / epistemic:.0f}\u00a0% {_advise(second)}."
+    return text
+
+
+def _advise(cause: str) -> str:
+    return ADVICE[cause].format(cause=CAUSES[cause])
 
 
 def _hyperparameters(model: Any, targets: list[str]) -> list[dict[str, Any]]:
-    """Name, value and meaning of all that was set or tuned."""
+    """Name, value and meaning of all parameters that were set or tuned."""
     kernel, noise = model.kernel_, model.noise_
     rows = [
         {"name": name, "value": value, "meaning": "kernel"}
@@ -133,23 +133,27 @@ def _hyperparameters(model: Any, targets: list[str]) -> list[dict[str, Any]]:
         {
             "name": "ridge",
             "value": model.ridge_,
-            "meaning": "regularization, the noise variance unless given",
+            "meaning": "regularization; by default the noise variance",
         },
         {"name": "mean", "value": kappa[0], "meaning": "noise"},
         {"name": "standard deviation", "value": np.sqrt(kappa[1]), "meaning": "noise"},
         {"name": "skewness", "value": kappa[2] / kappa[1] ** 1.5, "meaning": "noise"},
         {"name": "excess kurtosis", "value": kappa[3] / kappa[1] ** 2, "meaning": "noise"},
-        {"name": "log likelihood", "value": model.log_likelihood(), "meaning": "Gaussian, of the data"},
+        {
+            "name": "log likelihood",
+            "value": model.log_likelihood(),
+            "meaning": "data, under a Gaussian process",
+        },
     ]
     if len(targets) > 1:
         scales = zip(targets, model.output_scale_, strict=True)
-        meaning = "factor of function and noise of this output"
+        meaning = "factor of the function and the noise of this output"
         rows += [{"name": f"scale of {name}", "value": scale, "meaning": meaning} for name, scale in scales]
     return rows
 
 
 def _plain(value: Any) -> Any:
-    """The same with lists for arrays, floats of six digits, and None for what is not finite."""
+    """Lists for arrays, floats with six digits, and None for what is not finite."""
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -1,8 +1,7 @@
 "use strict";
 (() => {
   const report = JSON.parse(document.getElementById("data").textContent);
-  const LAWS = { estimate: "estimate", function: "function value", observation: "new observation" };
-  const CAUSES = { noise: "noise in the data", model: "places not covered", aleatoric: "noise of a new observation" };
+  const { laws: LAWS, causes: CAUSES } = report;
   const level = `${Math.round(100 * report.coverage)}\u00a0%`;
   const tip = document.getElementById("tip");
   document.documentElement.classList.add("js");
@@ -45,15 +44,15 @@
     if (parent) parent.append(node);
     return node;
   };
-  const text = (words, attributes, parent) => {
+  const text = (caption, attributes, parent) => {
     const node = svg("text", attributes, parent);
-    node.textContent = words;
+    node.textContent = caption;
     return node;
   };
-  const html = (name, className, words, parent) => {
+  const html = (name, className, caption, parent) => {
     const node = document.createElement(name);
     node.className = className;
-    node.textContent = words;
+    node.textContent = caption;
     parent.append(node);
     return node;
   };
@@ -94,8 +93,8 @@
       svg("circle", { class: "point", cx: at(X(px)), cy: at(Y(py)), r: 3, opacity }, layer);
     const vertical = (className) => svg("path", { class: className }, root);
     const move = (node, value) => node.setAttribute("d", `M${at(X(value))},${top}V${height - bottom}`);
-    /* tell(x, y) returns [x to mark, lines of the tooltip]. */
-    const hover = (tell, choose) => {
+    /* describe(x, y) returns [x to mark, lines of the tooltip]. */
+    const hover = (describe, choose) => {
       const cross = vertical("cross");
       const position = (event) => {
         const box = root.getBoundingClientRect(), px = ((event.clientX - box.left) / box.width) * width;
@@ -106,7 +105,7 @@
         ];
       };
       root.addEventListener("pointermove", (event) => {
-        const [mark, lines] = tell(...position(event));
+        const [mark, lines] = describe(...position(event));
         move(cross, mark);
         tip.textContent = lines.join("\n");
         tip.hidden = false;
@@ -127,10 +126,10 @@
 
   const legend = (list, entries) => {
     list.replaceChildren();
-    for (const [className, words] of entries) {
+    for (const [className, caption] of entries) {
       const item = html("li", "", "", list);
       html("i", `swatch ${className}`, "", item);
-      item.append(words);
+      item.append(caption);
     }
   };
 
@@ -158,7 +157,7 @@
       legend(this.find(".tubes .legend"), [["stroke mean", "mean"], ...tubes, ["point", "data"]]);
       legend(this.find(".density .legend"), [
         ...Object.entries(LAWS).map(([law, name]) => [`stroke ${law}`, name]),
-        ["stroke dashed soft", "normal law of the same variance"],
+        ["stroke dashed soft", "normal law with the same variance"],
       ]);
       legend(this.find(".causes .legend"), Object.entries(CAUSES));
     }
@@ -168,9 +167,9 @@
       const { samples } = report.summary, { shown } = report.data;
       return [
         base && `The other inputs are those of the sample nearest the median: ${base}. ` +
-          "Data fade the less they tell about the function on this slice.",
-        shown < samples && `${shown} of the ${samples} samples are drawn, chosen at random.`,
-        "Point at a picture for its numbers; choose a place with the slider or a click.",
+          "Points fade with distance from this slice.",
+        shown < samples && `A random selection of ${shown} of the ${samples} samples is drawn.`,
+        "Hover over a figure for its values; choose an input with the slider or a click.",
       ].filter(Boolean).join(" ");
     }
 
@@ -227,26 +226,26 @@
       this.choose();
     }
 
-    /* Show what is known at a place, that of the slider or the one nearest x. */
+    /* Show the predictions at the input of the slider, or at the one nearest x. */
     choose(x) {
       const { part } = this;
       if (typeof x === "number") this.slider.value = nearest(part.at.map((k) => part.x[k]), x);
       const position = Number(this.slider.value), k = part.at[position];
       const mean = part.mean[output][k], scale = report.scales[output];
-      const words = `${part.input} = ${show(part.x[k])}`;
-      this.find("label").textContent = words;
-      const told = Object.entries(LAWS).map(
+      const caption = `${part.input} = ${show(part.x[k])}`;
+      this.find("label").textContent = caption;
+      const intervals = Object.entries(LAWS).map(
         ([law, name]) => `${name} ${interval(mean + scale * part.tubes[law].low[k], mean + scale * part.tubes[law].high[k])}`);
       const stds = Object.entries(CAUSES).map(
         ([cause, name]) => `${name} ${show(scale * Math.sqrt(part.variance[cause][k]))}`);
-      this.slider.setAttribute("aria-valuetext", `${words}, mean ${show(mean)}`);
+      this.slider.setAttribute("aria-valuetext", `${caption}, mean ${show(mean)}`);
       this.find(".readout").textContent =
-        `Mean ${show(mean)}. ${level} intervals: ${told.join("; ")}. Standard deviations: ${stds.join("; ")}.`;
+        `Mean ${show(mean)}. ${level} intervals: ${intervals.join("; ")}. Standard deviations: ${stds.join("; ")}.`;
       for (const [drawn, mark] of this.marks) drawn.move(mark, part.x[k]);
-      this.drawDensity(position, mean, words);
+      this.drawDensity(position, mean, caption);
     }
 
-    drawDensity(position, mean, words) {
+    drawDensity(position, mean, caption) {
       const laws = [], scale = report.scales[output];
       for (const law of ["observation", "function", "estimate"]) {
         const all = this.part.densities[law];
@@ -258,17 +257,17 @@
         const gaussian = spread.map((v) => Math.exp(-0.5 * ((v - center) / std) ** 2) / (std * Math.sqrt(2 * Math.PI)));
         laws.push({ law, ys, pdf, spread, gaussian, std, peak: extent(pdf)[1] });
       }
-      const place = this.find(".density .plot");
-      this.find(".density figcaption").textContent = `Exact densities at ${words}` +
-        (this.part.densities.estimate ? "" : "; the law of the estimate is discrete and has none");
-      if (!laws.length) return place.replaceChildren();
+      const host = this.find(".density .plot");
+      this.find(".density figcaption").textContent = `Exact densities at ${caption}` +
+        (this.part.densities.estimate ? "" : "; the estimate is discrete and has no density");
+      if (!laws.length) return host.replaceChildren();
       const wide = laws[0];
-      /* a narrow law may be a spike: it is cut rather than hide the others */
+      /* a narrow law may be a spike: it is clipped so that the others stay visible */
       const top = Math.max(...laws.map((one) => Math.min(one.peak, 12 * wide.peak)));
       const inside = wide.ys.filter((value) => value > wide.spread[0] && value < wide.spread[80]);
-      const drawn = chart(place, {
+      const drawn = chart(host, {
         x: padded(extent([...inside, wide.spread[10], wide.spread[70]]), 0.02), y: [0, 1.06 * top],
-        xLabel: target(), yLabel: "density", height: 380, describe: `Densities of ${target()} at ${words}`,
+        xLabel: target(), yLabel: "density", height: 380, describe: `Densities of ${target()} at ${caption}`,
       });
       for (const one of laws) drawn.line(one.spread, one.gaussian, `${one.law} dashed`);
       for (const one of laws) drawn.line(one.ys, one.pdf, `${one.law} exact`);
@@ -312,16 +311,16 @@
     });
 
     const curve = chart(host("calibration"), {
-      x: [0, 1], y: [0, 1], xLabel: "level of the quantile", yLabel: "part of the samples", height: 270,
+      x: [0, 1], y: [0, 1], xLabel: "predicted probability", yLabel: "fraction of samples", height: 270,
       describe: "Calibration curve",
     });
     curve.area(calibration.level, calibration.low, calibration.high, "band");
     curve.line([0, 1], [0, 1], "soft dashed");
-    curve.line(calibration.level, calibration.part, "function");
+    curve.line(calibration.level, calibration.fraction, "function");
     curve.hover((px) => {
       const k = nearest(calibration.level, px);
       return [calibration.level[k], [
-        `below the ${show(100 * calibration.level[k])} % quantile: ${show(100 * calibration.part[k])} % of the samples`,
+        `below the ${show(100 * calibration.level[k])} % quantile: ${show(100 * calibration.fraction[k])} % of samples`,
         `expected ${show(100 * calibration.low[k])} … ${show(100 * calibration.high[k])} %`,
       ]];
     });

@@ -1,4 +1,4 @@
-"""Curves and densities along one input at a time, through a sample near the middle of the data."""
+"""Curves and densities along one input at a time, through a sample near the center of the data."""
 
 from __future__ import annotations
 
@@ -11,34 +11,24 @@ from ...backend import arrays
 from ...law import LinearCombination
 from ...posterior import Posterior
 from ...posterior.distribution import OF
+from ..plotting import CAUSES
 
-__all__ = ["CAUSES", "COVERAGE", "base_point", "densities", "nearness", "observations", "slices", "sweep"]
+__all__ = ["COVERAGE", "TAILS", "base_point", "densities", "nearness", "observations", "slices", "sweep"]
 
-CAUSES = ("noise", "model", "aleatoric")
-"""Parts of the variance of a new observation."""
 COVERAGE = 0.9
+TAILS = np.array([[0.5 - COVERAGE / 2], [0.5 + COVERAGE / 2]])
 MAX_SLICES = 8
 MARGIN = 0.08
-"""Part of the range of an input that a slice goes beyond the data, on each side."""
+"""Fraction of the range of an input by which a slice extends beyond the data on each side."""
 TAIL = 1e-3
-"""Probability beyond each end of a drawn density; far tails cost much and show nothing."""
+"""Probability beyond each end of a drawn density; far tails are expensive and not visible."""
 LEVELS = np.clip(0.5 - 0.5 * np.cos(np.linspace(0.0, np.pi, 41)), TAIL, 1 - TAIL)
 PEAK = 5.0
-"""Height, over 1 / std, at which a density is cut: that of one gamma variable may be infinite."""
+"""Height, in units of 1 / std, at which a density is clipped: that of a gamma variable may be infinite."""
 
 
 def observations(posterior: Posterior) -> tuple[FloatArray, FloatArray]:
-    """Give the samples that a model was fitted to.
-
-    Parameters
-    ----------
-    posterior : Posterior
-
-    Returns
-    -------
-    X : ndarray of shape (n, d)
-    y : ndarray of shape (n, n_y)
-    """
+    """The samples that a model was fitted to, X (n, d) and y (n, n_y)."""
     samples = posterior.smoother.samples
     sums = samples.scale if samples.scale.ndim == 1 else samples.scale.sum(axis=1)
     outputs = posterior.output_scale * (posterior.smoother.targets + posterior.noise.mean() * sums[:, None])
@@ -46,34 +36,14 @@ def observations(posterior: Posterior) -> tuple[FloatArray, FloatArray]:
 
 
 def base_point(points: FloatArray) -> FloatArray:
-    """Give the row nearest the median of the columns, each in units of its standard deviation.
-
-    Parameters
-    ----------
-    points : ndarray of shape (n, d)
-
-    Returns
-    -------
-    ndarray of shape (d,)
-    """
+    """The row nearest the median of the columns, each in units of its standard deviation."""
     spread = np.where(np.ptp(points, axis=0) > 0, points.std(axis=0), 1.0)
     distance = np.sum(((points - np.median(points, axis=0)) / spread) ** 2, axis=1)
     return np.asarray(points[np.argmin(distance)])
 
 
 def sweep(points: FloatArray, j: int, n_grid: int) -> FloatArray:
-    """Give points along input j through the base point, somewhat beyond the data on both sides.
-
-    Parameters
-    ----------
-    points : ndarray of shape (n, d)
-    j : int
-    n_grid : int
-
-    Returns
-    -------
-    ndarray of shape (n_grid, d)
-    """
+    """Points (n_grid, d) along input j through the base point, extending beyond the data on both sides."""
     low, high = points[:, j].min(), points[:, j].max()
     margin = MARGIN * (high - low) if high > low else 0.5 * max(abs(low), 1.0)
     grid = np.tile(base_point(points), (n_grid, 1))
@@ -84,23 +54,10 @@ def sweep(points: FloatArray, j: int, n_grid: int) -> FloatArray:
 def slices(
     posterior: Posterior, points: FloatArray, shown: IntArray, outputs: FloatArray, names: list[str]
 ) -> list[dict[str, Any]]:
-    """Give one slice for each input, through the base point; of many inputs, those along which the mean varies most.
+    """One slice for each input through the base point; of many inputs, those along which the mean varies most.
 
-    Parameters
-    ----------
-    posterior : Posterior
-    points : ndarray of shape (n, d)
-    shown : ndarray of shape (k,)
-        Numbers of the samples that are drawn.
-    outputs : ndarray of shape (n, n_y)
-    names : list of str
-        Of the inputs.
-
-    Returns
-    -------
-    list of dict
-        Each with ``input``, ``base``, ``data``, ``x``, ``mean``, ``tubes``, ``variance``, ``at`` and ``densities``; the
-        last ones without the scales of the outputs.
+    ``shown`` are the indices of the samples that are drawn. Tubes, variances and densities do not include the scales of
+    the outputs.
     """
     d = points.shape[1]
     base = base_point(points)
@@ -129,21 +86,9 @@ def slices(
 
 
 def nearness(kernel: Any, points: FloatArray, base: FloatArray, j: int) -> FloatArray:
-    """Prior correlation of f at each sample with f at the same x_j on the slice: 1 on the slice itself.
+    """Absolute prior correlation (n,) of f at each sample with f at the same x_j on the slice along input j.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    points : ndarray of shape (n, d)
-    base : ndarray of shape (d,)
-        Any point of the slice.
-    j : int
-        Number of the input that varies.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Absolute values, with three digits.
+    It is 1 on the slice, which contains the point ``base``, and is rounded to three digits.
     """
     onto = np.tile(base, (len(points), 1))
     onto[:, j] = points[:, j]
@@ -156,12 +101,11 @@ def nearness(kernel: Any, points: FloatArray, base: FloatArray, j: int) -> Float
 
 def _curve(posterior: Posterior, grid: FloatArray, j: int, stride: int) -> dict[str, Any]:
     """Mean, tubes and variances along a slice, and densities at every ``stride``-th of its points."""
-    tails = np.array([[0.5 - COVERAGE / 2], [0.5 + COVERAGE / 2]])
     parts = posterior.common_uncertainty(grid)
     at = np.arange(0, len(grid), stride)
     tubes, laws = {}, {}
     for of in OF:
-        low, high = posterior.distribution(grid, of).law.ppf(tails)
+        low, high = posterior.distribution(grid, of).law.ppf(TAILS)
         tubes[of] = {"low": low, "high": high}
         laws[of] = densities(posterior.distribution(grid[at], of).law)
     return {
@@ -180,18 +124,7 @@ def _mean(posterior: Posterior, grid: FloatArray) -> FloatArray:
 
 
 def densities(law: LinearCombination) -> dict[str, FloatArray] | None:
-    """Give the density of each law between its far quantiles, or None where the law is discrete and has none.
-
-    Parameters
-    ----------
-    law : LinearCombination
-        Of shape (m,).
-
-    Returns
-    -------
-    dict or None
-        ``y`` and ``pdf`` of shape (m, k), ``mean`` and ``std`` of shape (m,).
-    """
+    """``y`` and ``pdf`` (m, k) of each law between its far quantiles, ``mean`` and ``std`` (m,); None if it is discrete."""
     try:
         law.pdf(law.mean())
     except TypeError:

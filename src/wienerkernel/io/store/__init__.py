@@ -1,7 +1,7 @@
 """Fitted models as files: one archive of JSON and plain arrays, nothing that could name code.
 
-`save` writes a model whole or not at all, `load` gives it back without refitting: it predicts bit for bit what the
-saved one did. A file may come from anywhere: whatever it holds, `load` answers with a model or a `FormatError`.
+`save` writes a model atomically; `load` returns it without refitting, with predictions equal bit for bit on the same
+machine. A file may come from an untrusted source: `load` either returns a model or raises `FormatError`.
 """
 
 from .archive import FormatError

@@ -6,8 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 from ...kernels import RBF, Constant, Kernel, Linear, Matern, Periodic, Power, Product, RationalQuadratic, Sum
-from .archive import FormatError
-from .nodes import Node, as_plain, entries, from_plain
+from .nodes import Node, as_plain, entries, from_plain, of_kind
 
 __all__ = ["kernel_from", "kernel_node"]
 
@@ -27,29 +26,14 @@ OPERANDS = ("k1", "k2", "kernel")
 
 
 def kernel_node(kernel: Kernel) -> Node:
-    """Describe a kernel.
-
-    Parameters
-    ----------
-    kernel : Kernel
-
-    Returns
-    -------
-    Node
-
-    Raises
-    ------
-    TypeError
-        For a kernel that is code: a function, a feature map, a kernel of scikit-learn without a counterpart.
-    """
-    name = NAMES.get(type(kernel))
-    if name is None:
+    """Describe a kernel; TypeError for one that is code, such as a function or a feature map."""
+    if type(kernel) not in NAMES:
         known = ", ".join(sorted(kind.__name__ for kind in NAMES))
         raise TypeError(
             f"kernel {kernel!r} cannot be saved: it is code, and a saved model holds numbers only. Use a kernel made of "
             f"{known}, or keep the data and the code and fit again"
         )
-    node: dict[str, Node] = {"kind": name}
+    node: dict[str, Node] = {"kind": NAMES[type(kernel)]}
     for entry in fields(kernel):
         value = getattr(kernel, entry.name)
         node[entry.name] = kernel_node(value) if entry.name in OPERANDS else as_plain(value, entry.name)
@@ -57,20 +41,8 @@ def kernel_node(kernel: Kernel) -> Node:
 
 
 def kernel_from(node: Node) -> Kernel:
-    """The kernel that a node describes.
-
-    Parameters
-    ----------
-    node : Node
-
-    Returns
-    -------
-    Kernel
-    """
-    kind = KERNELS.get(str(node.get("kind"))) if isinstance(node, dict) else None
-    if kind is None:
-        name = node.get("kind") if isinstance(node, dict) else node
-        raise FormatError(f"model.json: {str(name)[:80]!r} is not a kernel that can be saved")
+    """The kernel that a node describes."""
+    kind = of_kind(node, KERNELS, "kernel")
     names = [entry.name for entry in fields(kind)]
     _, *values = entries(node, "kind", *names)
     arguments: dict[str, Any] = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,10 +14,10 @@ from ..._typing import FloatArray
 from ...posterior import Posterior
 from ...tuning import METHODS, TuningResult
 from ...validation import SMALLEST
-from ..files import written_whole
+from ..files import atomic_write
 from .archive import Archive, FormatError, write_archive
 from .kernels import kernel_from, kernel_node
-from .nodes import Node, Reader, Writer, as_plain, choice, entries, integer, number
+from .nodes import Node, Reader, Writer, as_plain, choice, entries, integer, items, number
 from .noise import CLOSE, moments_at_hand, noise_from, noise_node
 from .parameters import parameters_from, parameters_node
 from .smoother import smoother_from, smoother_node
@@ -34,23 +33,23 @@ NAMES = ("feature_names", "target_names")
 
 
 def save(model: WienerKernelRegressor, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
-    """Write a fitted model to a file, whole or not at all.
+    """Write a fitted model to a file, atomically.
 
     Parameters
     ----------
     model : WienerKernelRegressor
-        Fitted. Arrays of another library than NumPy are saved as NumPy's. A ``random_state`` that is a generator is
-        not kept: the model is fitted already. Names of the columns are, if there are attributes ``feature_names_in_``
-        and ``target_names_in_``.
+        Fitted. Arrays of other libraries are saved as NumPy arrays. A ``random_state`` that is a generator is not
+        kept: the model is fitted already. Column names are kept if there are attributes ``feature_names_in_`` and
+        ``target_names_in_``.
     path : path-like
-        By custom with the suffix ``.wk``.
+        Conventionally ending in ``.wk``.
     overwrite : bool, default=True
         Whether a file of that name may be replaced.
 
     Raises
     ------
     TypeError
-        For a kernel or a noise law that is code, which a file of numbers cannot hold.
+        If the kernel or the noise law is code, which a file of numbers cannot hold.
     """
     check_is_fitted(model)
     writer = Writer()
@@ -63,12 +62,12 @@ def save(model: WienerKernelRegressor, path: str | os.PathLike[str], *, overwrit
         raise ValueError(
             f"the model cannot be saved: names and parameters take more than {LONGEST_TEXT} bytes"
         )
-    with written_whole(path, overwrite=overwrite) as file:
+    with atomic_write(path, overwrite=overwrite) as file:
         write_archive(file, text, writer.arrays)
 
 
 def load(path: str | os.PathLike[str]) -> WienerKernelRegressor:
-    """Read a model that `save` has written. Nothing is fitted again, and no code comes from the file.
+    """Read a model that `save` has written. Nothing is refitted, and no code is loaded from the file.
 
     Parameters
     ----------
@@ -77,12 +76,12 @@ def load(path: str | os.PathLike[str]) -> WienerKernelRegressor:
     Returns
     -------
     WienerKernelRegressor
-        It predicts bit for bit what the saved one did.
+        Its predictions equal those of the saved model bit for bit on the same machine.
 
     Raises
     ------
     FormatError
-        A ValueError: the file is not a saved model, is damaged, or was made by a newer version.
+        A ValueError: the file is not a saved model, is damaged, or was written by another version of the format.
 
     Examples
     --------
@@ -90,7 +89,7 @@ def load(path: str | os.PathLike[str]) -> WienerKernelRegressor:
     >>> with tempfile.NamedTemporaryFile() as file:
     ...     load(file.name)
     Traceback (most recent call last):
-    wienerkernel.io.store.archive.FormatError: ...: the file is not a saved model, or it is cut off
+    wienerkernel.io.store.archive.FormatError: ...: the file is not a saved model, or it is truncated
     """
     try:
         with Archive(path) as archive, np.errstate(all="ignore"):
@@ -101,12 +100,12 @@ def load(path: str | os.PathLike[str]) -> WienerKernelRegressor:
     except RecursionError:
         raise FormatError(f"{os.fspath(path)}: model.json is nested too deeply") from None
     except (ValueError, TypeError, ArithmeticError, MemoryError) as error:
-        # Constructors raise what they raise for a user's mistake; here the mistake is the file's.
+        # What constructors raise for invalid arguments is an error in the file here.
         raise FormatError(f"{os.fspath(path)}: {str(error)[:LONGEST_MESSAGE]}") from error
 
 
 def _parsed(text: bytes) -> dict[str, Node]:
-    """The tree in ``model.json``, after its format and version have been looked at."""
+    """The tree in ``model.json``, after a check of its format and version."""
 
     def refuse(word: str) -> None:
         raise FormatError(f"model.json: {word} is not a number")
@@ -117,12 +116,13 @@ def _parsed(text: bytes) -> dict[str, Node]:
     version, library = tree.pop("version", None), str(tree.pop("library", None))[:20]
     if not isinstance(version, int) or version < 1:
         raise FormatError(f"model.json: {str(version)[:80]!r} is not a version of the format")
-    if version > VERSION:
-        raise FormatError(
-            f"made by a newer version of wienerkernel ({library}, this is {__version__}): upgrade to read it"
+    if version != VERSION:
+        age, remedy = (
+            ("newer", "upgrade to read it") if version > VERSION else ("older", "fit the model again")
         )
-    if version == 1:  # all outputs had one scale
-        tree["output_scale"] = None
+        raise FormatError(
+            f"written by a{'n' * (age == 'older')} {age} version of wienerkernel ({library}, this is {__version__}): {remedy}"
+        )
     return tree
 
 
@@ -135,82 +135,74 @@ def _model_node(model: WienerKernelRegressor, writer: Writer) -> dict[str, Node]
         "noise": noise_node(posterior.noise, writer, "noise"),
         "ridge": float(model.ridge_),
         "tuned": _tuned_node(model.tuned_),
-        **{key: None if found is None else [str(name) for name in found] for key, found in names.items()},
-        "output_scale": posterior.output_scale.tolist(),
+        "smoother": smoother_node(posterior.smoother, writer),
         "single_output": posterior.single_output,
         "ridge_is_noise_variance": posterior.ridge_is_noise_variance,
-        "smoother": smoother_node(posterior.smoother, writer),
+        "output_scale": posterior.output_scale.tolist(),
+        **{key: None if found is None else [str(name) for name in found] for key, found in names.items()},
     }
+
+
+ENTRIES = (
+    "parameters",
+    "kernel",
+    "noise",
+    "ridge",
+    "tuned",
+    "smoother",
+    "single_output",
+    "ridge_is_noise_variance",
+    "output_scale",
+    *NAMES,
+)
 
 
 def _model_from(tree: dict[str, Node], reader: Reader) -> WienerKernelRegressor:
     from ...regressor import WienerKernelRegressor
 
-    if "output_scale" not in tree:
-        raise FormatError("model.json: the entry output_scale is missing")
-    scale = tree.pop("output_scale")
-    parameters, kernel, noise, ridge, tuned, single_output, ridge_is_noise_variance, smoother, *names = (
-        entries(
-            tree,
-            "parameters",
-            "kernel",
-            "noise",
-            "ridge",
-            "tuned",
-            "single_output",
-            "ridge_is_noise_variance",
-            "smoother",
-            *NAMES,
-        )
+    parameters, kernel, noise, ridge, tuned, smoother, single, matched, scale, *names = entries(
+        tree, *ENTRIES
     )
-    ridge, ridge_is_noise_variance = (
-        number(ridge, SMALLEST**2, SMALLEST**-2),
-        choice(ridge_is_noise_variance, True, False),
-    )
+    ridge, matched = number(ridge, SMALLEST**2, SMALLEST**-2), choice(matched, True, False)
     law = noise_from(noise, reader)
     moments = moments_at_hand(law)
-    if ridge_is_noise_variance and moments is not None and not abs(ridge - moments[1]) <= CLOSE * ridge:
+    if matched and moments is not None and not abs(ridge - moments[1]) <= CLOSE * ridge:
         raise FormatError(
             f"model.json: the ridge, {ridge:g}, should be the variance of the noise, {moments[1]:g}"
         )
     smoothed = smoother_from(smoother, kernel_from(kernel), reader)
-    fitted = Posterior(smoothed, law, choice(single_output, True, False), ridge_is_noise_variance)
-    if single_output and fitted.smoother.targets.shape[1] != 1:
-        raise FormatError("model.json: there are several outputs, but y is said to be a vector")
-    fitted = replace(fitted, output_scale=_scale_from(scale, fitted.smoother.targets.shape[1]))
+    n_features, n_outputs = smoothed.places.shape[1], smoothed.targets.shape[1]
+    if choice(single, True, False) and n_outputs != 1:
+        raise FormatError("model.json: single_output is true, but there are several outputs")
     model = WienerKernelRegressor(**parameters_from(parameters, law, reader))
-    model.n_features_in_ = fitted.smoother.places.shape[1]
-    columns = model.n_features_in_, fitted.smoother.targets.shape[1]
-    for key, found, n in zip(NAMES, names, columns, strict=True):
+    model.n_features_in_ = n_features
+    for key, found, n in zip(NAMES, names, (n_features, n_outputs), strict=True):
         if found is not None:
             setattr(model, f"{key}_in_", _names_from(key, found, n))
-    model.kernel_, model.noise_, model.ridge_ = fitted.smoother.kernel, law, ridge
+    model.kernel_, model.noise_, model.ridge_ = smoothed.kernel, law, ridge
+    model.posterior_ = Posterior(smoothed, law, single, matched, _scale_from(scale, n_outputs))
     model.tuned_ = _tuned_from(tuned, model)
-    model.posterior_ = fitted
-    if model.tuned_ is not None:
-        model.tuned_ = replace(model.tuned_, output_scale=fitted.output_scale)
     return model
 
 
 def _scale_from(node: Node, n_outputs: int) -> FloatArray:
-    """Scales of the outputs; files of version 1 have none, and a single output has the scale 1."""
-    numbers = [1.0] * n_outputs if node is None else node
-    right = isinstance(numbers, list) and len(numbers) == n_outputs
-    if not right or not all(isinstance(value, float) and 1e-150 < value < 1e150 for value in numbers):
-        raise FormatError(f"model.json: output_scale must be {n_outputs} positive numbers")
-    if n_outputs == 1 and numbers != [1.0]:
-        raise FormatError("model.json: a single output has the scale 1")
-    return np.array(numbers)
+    """Scales of the outputs; a single output has the scale 1."""
+    right = isinstance(node, list) and len(node) == n_outputs and (n_outputs > 1 or node == [1.0])
+    if not right or not all(isinstance(value, float) and 1e-150 < value < 1e150 for value in node):
+        raise FormatError(
+            f"model.json: output_scale must be {n_outputs} positive numbers, 1 for a single output"
+        )
+    return np.array(node)
 
 
 def _names_from(key: str, node: Node, n: int) -> np.ndarray[Any, np.dtype[Any]]:
     if not isinstance(node, list) or len(node) != n or not all(isinstance(name, str) for name in node):
-        raise FormatError(f"model.json: {key} must be {n} texts, one per column")
+        raise FormatError(f"model.json: {key} must be {n} strings, one per column")
     return np.array(node, dtype=object)
 
 
 def _tuned_node(tuned: TuningResult | None) -> Node:
-    """What tuning found, less what the fitted model says itself."""
+    """What tuning found, except what the fitted model holds anyway."""
     if tuned is None:
         return None
     return {
@@ -225,14 +217,13 @@ def _tuned_from(node: Node, model: WienerKernelRegressor) -> TuningResult | None
     if node is None:
         return None
     method, value, parameters, n_evaluations = entries(node, "method", "value", "parameters", "n_evaluations")
-    if not isinstance(parameters, dict):
-        raise FormatError("model.json: what tuning found must have names")
     return TuningResult(
         model.kernel_,
         model.noise_,
         model.ridge_,
         choice(method, *METHODS),
         number(value, -np.inf, np.inf),
-        {name: number(found, -np.inf, np.inf) for name, found in parameters.items()},
+        {name: number(found, -np.inf, np.inf) for name, found in items(parameters)},
         integer(n_evaluations, 0, 2**63),
+        output_scale=model.posterior_.output_scale,
     )

@@ -1,8 +1,7 @@
-"""The parameters that the estimator was made with, as JSON."""
+"""The constructor parameters of the estimator, as JSON."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -26,17 +25,7 @@ __all__ = ["parameters_from", "parameters_node"]
 
 
 def parameters_node(model: WienerKernelRegressor, writer: Writer) -> Node:
-    """Describe the parameters of a fitted model.
-
-    Parameters
-    ----------
-    model : WienerKernelRegressor
-    writer : Writer
-
-    Returns
-    -------
-    Node
-    """
+    """Describe the parameters of a fitted model."""
     given = model.get_params(deep=False)
     kernel, noise = given.pop("kernel"), given.pop("noise")
     if not isinstance(given["random_state"], int | np.integer | None):
@@ -44,12 +33,12 @@ def parameters_node(model: WienerKernelRegressor, writer: Writer) -> Node:
     return {
         "kernel": kernel if isinstance(kernel, str | None) else kernel_node(as_kernel(kernel)),
         "noise": _noise_node(noise, model.noise_, writer),
-        **{name: READERS[name](as_plain(value, name)) for name, value in given.items()},
+        **{name: PARAMETERS[name](as_plain(value, name)) for name, value in given.items()},
     }
 
 
 def _noise_node(noise: Any, fitted: Noise, writer: Writer) -> Node:
-    """The noise as the user gave it: nothing, a text, something partly known, or a law."""
+    """The noise as the user gave it: nothing, a string, a family with free parameters, or a law."""
     if noise is None or isinstance(noise, str):
         return noise
     if noise is fitted:
@@ -60,52 +49,29 @@ def _noise_node(noise: Any, fitted: Noise, writer: Writer) -> Node:
 
 
 def parameters_from(node: Node, fitted: Noise, reader: Reader) -> dict[str, Any]:
-    """The parameters that a node describes.
-
-    Parameters
-    ----------
-    node : Node
-    fitted : Noise
-        The law of the fitted model.
-    reader : Reader
-
-    Returns
-    -------
-    dict
-    """
-    from ...regressor import WienerKernelRegressor
-
-    names = [
-        name
-        for name in inspect.signature(WienerKernelRegressor).parameters
-        if name not in ("kernel", "noise")
-    ]
-    kernel, noise, *rest = entries(node, "kernel", "noise", *names)
+    """The parameters that a node describes, ``fitted`` being the law of the fitted model."""
+    kernel, noise, *rest = entries(node, "kernel", "noise", *PARAMETERS)
     if not isinstance(kernel, dict | str | None) or not isinstance(noise, dict | str | None):
-        raise FormatError("model.json: kernel and noise must be described by a name, entries or null")
+        raise FormatError("model.json: kernel and noise must be a name, entries or null")
     return {
         "kernel": kernel_from(kernel) if isinstance(kernel, dict) else kernel,
         "noise": _noise_from(noise, fitted, reader) if isinstance(noise, dict) else noise,
-        **{name: READERS[name](value) for name, value in zip(names, rest, strict=True)},
+        **{name: check(value) for (name, check), value in zip(PARAMETERS.items(), rest, strict=True)},
     }
-
-
-def _or_none(read: Callable[[Node], Any]) -> Callable[[Node], Any]:
-    return lambda node: None if node is None else read(node)
-
-
-READERS: dict[str, Callable[[Node], Any]] = {
-    "ridge": _or_none(lambda node: number(node, low=SMALLEST**2)),
-    "trend": lambda node: choice(node, *TRENDS),
-    "tuning": lambda node: choice(node, None, *METHODS),
-    "n_restarts": lambda node: integer(node, 0, 2**31),
-    "random_state": _or_none(lambda node: integer(node, 0, 2**128)),
-    "dtype": lambda node: choice(node, *PRECISIONS),
-}
-"""How the parameters beside kernel and noise are read."""
 
 
 def _noise_from(node: dict[str, Node], fitted: Noise, reader: Reader) -> Noise | Family:
     if node.get("kind") == "fitted":
         return fitted
     return family_from(node) if node.get("kind") == "family" else noise_from(node, reader)
+
+
+PARAMETERS: dict[str, Callable[[Node], Any]] = {
+    "ridge": lambda node: None if node is None else number(node, low=SMALLEST**2),
+    "trend": lambda node: choice(node, *TRENDS),
+    "tuning": lambda node: choice(node, None, *METHODS),
+    "n_restarts": lambda node: integer(node, 0, 2**31),
+    "random_state": lambda node: None if node is None else integer(node, 0, 2**128),
+    "dtype": lambda node: choice(node, *PRECISIONS),
+}
+"""How the parameters other than kernel and noise are checked, on both sides."""

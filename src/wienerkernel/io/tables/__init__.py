@@ -1,7 +1,7 @@
-"""Tables in files, chunk by chunk: CSV by the standard library, Parquet where ``pyarrow`` is installed.
+"""Tables in files, chunk by chunk: CSV by the standard library, Parquet if ``pyarrow`` is installed.
 
-A cell that should be a number and is not is an error that names file, row and column. Rows of a CSV file are counted
-as a spreadsheet counts them, the names of the columns being row 1; rows of a Parquet file from 1.
+An error in a cell names file, row and column. Rows of a CSV file are counted as in a spreadsheet, where the header is
+row 1; rows of a Parquet file from 1.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TextIO
 import numpy as np
 
 from ..._typing import FloatArray
-from ..files import written_whole
+from ..files import atomic_write
 from .base import Chunk, Table, TableWriter, shortened
 from .csv_file import CsvTable, CsvWriter
 from .parquet_file import ParquetTable, ParquetWriter
@@ -29,17 +29,10 @@ PARQUET = (".parquet", ".pq")
 
 @contextmanager
 def open_table(path: str | os.PathLike[str]) -> Iterator[Table]:
-    r"""Open a table for reading.
+    """Open a table for reading.
 
-    Parameters
-    ----------
-    path : path-like
-        ``.parquet`` and ``.pq`` are Parquet, anything else is CSV with the names of the columns in the first row,
-        separated by commas, semicolons or tabs. ``-`` is standard input.
-
-    Yields
-    ------
-    Table
+    ``.parquet`` and ``.pq`` are Parquet; anything else is CSV with a header row, separated by commas, semicolons or
+    tabs. ``-`` is standard input.
     """
     name = os.fspath(path)
     if name == "-":
@@ -63,47 +56,23 @@ def _open_stream(name: str, stream: TextIO | None) -> TextIO:
 
 
 def read_numbers(table: Table, names: Sequence[str], largest: float = np.inf) -> FloatArray:
-    r"""All rows of some columns.
-
-    Parameters
-    ----------
-    table : Table
-    names : sequence of str
-    largest : float, default=inf
-        Numbers of greater magnitude are refused.
-
-    Returns
-    -------
-    ndarray of shape (n, k)
-    """
+    """All rows of some columns as finite numbers (n, k) of at most this magnitude."""
     parts = [chunk.numbers(names, largest) for chunk in table.chunks()]
     if not parts:
-        raise ValueError(f"{table.file}: there are no rows below the names of the columns")
+        raise ValueError(f"{table.file}: there are no rows below the column names")
     return np.concatenate(parts)
 
 
 @contextmanager
 def table_writer(path: str | os.PathLike[str], *, overwrite: bool = True) -> Iterator[TableWriter]:
-    """Open a table for writing; a file appears whole or not at all.
-
-    Parameters
-    ----------
-    path : path-like
-        ``.parquet`` and ``.pq`` are Parquet, anything else is CSV; ``-`` is standard output.
-    overwrite : bool, default=True
-        Whether a file of that name may be replaced.
-
-    Yields
-    ------
-    TableWriter
-    """
+    """Open a table for writing, atomically; the format follows the name as in `open_table`, ``-`` is standard output."""
     name = os.fspath(path)
     if name == "-":
         stream = _open_stream("standard output", sys.stdout)
         yield CsvWriter(stream)
         stream.flush()
         return
-    with written_whole(name, overwrite=overwrite) as file:
+    with atomic_write(name, overwrite=overwrite) as file:
         if Path(name).suffix.lower() in PARQUET:
             with closing(ParquetWriter(file)) as writer:
                 yield writer

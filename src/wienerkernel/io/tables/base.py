@@ -1,4 +1,4 @@
-"""What tables have in common: names, chunks of rows, cells as numbers, and messages with the place of a mistake."""
+"""What tables have in common: column names, chunks of rows, cells as numbers, and error messages with row and column."""
 
 from __future__ import annotations
 
@@ -11,27 +11,19 @@ import numpy as np
 
 from ..._typing import FloatArray
 
-__all__ = ["CHUNK", "Chunk", "Table", "TableWriter", "different", "shortened"]
+__all__ = ["CHUNK", "Chunk", "Table", "TableWriter", "distinct", "shortened"]
 
 CHUNK = 2048
-"""Rows of a chunk, unless told otherwise."""
+"""Rows per chunk."""
 
 SHOWN = 20
-"""Columns that a message names."""
+"""Column names that a message lists at most."""
 
 NOT_FINITE = "is not a finite number; every row needs one here"
 
 
 class Chunk(ABC):
-    """Some rows of a table.
-
-    Parameters
-    ----------
-    file : str
-        Name of the file, for messages.
-    columns : mapping of str to sequence
-        The cells as the file has them, by name of the column.
-    """
+    """Some rows of a table: the cells as they are in the file, by column name; ``file`` is for messages."""
 
     def __init__(self, file: str, columns: Mapping[str, Any]) -> None:
         self.file = file
@@ -41,18 +33,7 @@ class Chunk(ABC):
         return len(next(iter(self.columns.values()), ()))
 
     def numbers(self, names: Sequence[str], largest: float = np.inf) -> FloatArray:
-        """Some columns as finite numbers, (n, k).
-
-        Parameters
-        ----------
-        names : sequence of str
-        largest : float, default=inf
-            Numbers of greater magnitude are refused.
-
-        Returns
-        -------
-        ndarray of shape (n, k)
-        """
+        """Some columns as finite numbers (n, k) of at most this magnitude."""
         for name in names:
             if name not in self.columns:
                 known = shortened(list(self.columns))
@@ -74,21 +55,14 @@ class Chunk(ABC):
 
     @abstractmethod
     def _row(self, index: int) -> int:
-        """Number of a row, as a person counts."""
+        """Number of a row as users count."""
 
     def _error(self, index: int, name: str, what: str) -> ValueError:
         return ValueError(f"{self.file}, row {self._row(index)}, column {name!r}: {what}")
 
 
 class Table(ABC):
-    """A file of columns with names.
-
-    Attributes
-    ----------
-    file : str
-        Its name, for messages.
-    names : list of str
-    """
+    """A file of named columns."""
 
     file: str
     names: list[str]
@@ -100,7 +74,7 @@ class Table(ABC):
     @property
     @abstractmethod
     def fraction(self) -> float | None:
-        """How much has been read, from 0 to 1; None if that is not known."""
+        """Fraction that has been read; None if unknown."""
 
 
 class TableWriter(ABC):
@@ -108,36 +82,16 @@ class TableWriter(ABC):
 
     @abstractmethod
     def write(self, columns: Mapping[str, Any]) -> None:
-        """Append rows, given by columns: the same ones each time."""
+        """Append rows, given by the same columns each time."""
 
 
-def different(file: str, names: list[str]) -> list[str]:
-    """Names of columns, if no two are the same.
-
-    Parameters
-    ----------
-    file : str
-        For the message.
-    names : list of str
-
-    Returns
-    -------
-    list of str
-    """
+def distinct(file: str, names: list[str]) -> list[str]:
+    """The column names, if they are distinct; ``file`` is for the message."""
     if twice := [name for name, count in Counter(names).items() if count > 1]:
-        raise ValueError(f"{file}: two columns have the name {twice[0]!r}")
+        raise ValueError(f"{file}: two columns are named {twice[0]!r}")
     return names
 
 
 def shortened(names: list[str]) -> str:
-    """Names of columns for a message, the first of very many.
-
-    Parameters
-    ----------
-    names : list of str
-
-    Returns
-    -------
-    str
-    """
+    """Column names for a message, the first ones if there are many."""
     return ", ".join(names[:SHOWN]) + f", ... ({len(names)} in all)" * (len(names) > SHOWN)

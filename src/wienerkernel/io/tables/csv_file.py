@@ -14,7 +14,7 @@ import numpy as np
 
 from ..._typing import FloatArray
 from ...text import number
-from .base import CHUNK, Chunk, Table, TableWriter, different
+from .base import CHUNK, Chunk, Table, TableWriter, distinct
 
 __all__ = ["CsvTable", "CsvWriter"]
 
@@ -34,7 +34,7 @@ class _CsvChunk(Chunk):
     def _column(self, name: str) -> FloatArray:
         cells: Sequence[str] = self.columns[name]
         text = "".join(cells)
-        # In plain ASCII, underscores are all that Python's own rule allows beyond `number`, and it is much faster.
+        # In ASCII without underscores, `float` accepts the same numbers as `number`, and is much faster.
         if text.isascii() and "_" not in text:
             with suppress(ValueError):
                 return np.fromiter(map(float, cells), dtype=np.float64, count=len(cells))
@@ -48,16 +48,7 @@ class _CsvChunk(Chunk):
 
 
 class CsvTable(Table):
-    r"""A CSV file, with the names of the columns in its first row.
-
-    Parameters
-    ----------
-    name : str
-        For messages.
-    file : text file
-    size : int, optional
-        Bytes of the file, if they are known.
-    """
+    """A CSV file with a header row; ``name`` is for messages, ``size`` in bytes if it is known."""
 
     def __init__(self, name: str, file: IO[str], size: int | None = None) -> None:
         self.file, self._lines, self._size = name, file, size
@@ -69,16 +60,16 @@ class CsvTable(Table):
             raise self._unreadable(error) from None
         self.names = [cell.strip().removeprefix("\ufeff") for cell in first]
         if not any(self.names):
-            raise ValueError(f"{name} is empty; the first row must hold the names of the columns")
+            raise ValueError(f"{name} is empty; the first row must hold the column names")
         if odd := next(filter(CONTROL.search, self.names), None):
             raise ValueError(
-                f"{name} has control characters in the names of its columns, {odd[:60]!r}; is it a CSV file?"
+                f"{name} has control characters in a column name, {odd[:60]!r}; is it a CSV file?"
             )
         if all(map(_is_number, self.names)):
             raise ValueError(
-                f"{name}: the first row must hold the names of the columns, got {', '.join(self.names[:5])}"
+                f"{name}: the first row must hold the column names, got {', '.join(self.names[:5])}"
             )
-        different(name, self.names)
+        distinct(name, self.names)
 
     def chunks(self, size: int = CHUNK) -> Iterator[Chunk]:
         """The rows, at most ``size`` at a time."""
@@ -101,26 +92,19 @@ class CsvTable(Table):
 
     def _unreadable(self, error: Exception) -> ValueError:
         if isinstance(error, UnicodeDecodeError):
-            return ValueError(
-                f"{self.file} is not a text in UTF-8; save it in that encoding if it is a CSV file"
-            )
+            return ValueError(f"{self.file} is not UTF-8 text; if it is a CSV file, save it in that encoding")
         return ValueError(f"{self.file} is not a CSV file: {error}")
 
     @property
     def fraction(self) -> float | None:
-        """How much has been read."""
+        """Fraction that has been read."""
         if not self._size or not isinstance(self._lines, io.TextIOWrapper):
             return None
         return min(1.0, float(self._lines.buffer.tell()) / self._size)
 
 
 class CsvWriter(TableWriter):
-    """Writes CSV to a text file.
-
-    Parameters
-    ----------
-    file : text file
-    """
+    """Writes CSV to a text file."""
 
     def __init__(self, file: IO[str]) -> None:
         self._writer = csv.writer(file, lineterminator="\n")
@@ -131,7 +115,7 @@ class CsvWriter(TableWriter):
         if not self._started:
             self._writer.writerow(columns)
             self._started = True
-        # float64 prints its shortest exact digits only as a Python float
+        # as Python floats, float64 prints the shortest digits that are exact
         cells = [values.tolist() if hasattr(values, "tolist") else values for values in columns.values()]
         self._writer.writerows(zip(*cells, strict=True))
 
@@ -145,7 +129,7 @@ def _is_number(cell: str) -> bool:
 
 
 def _without_number(cell: str) -> str:
-    """What is wrong with a cell, and what to change."""
+    """What is wrong with a cell, and how to fix it."""
     plain = cell.strip()
     if not plain:
         return "the cell is empty; every row needs a number here"
@@ -153,15 +137,15 @@ def _without_number(cell: str) -> str:
     if plain.lower() in MISSING:
         return f"{what}; every row needs a number here"
     if _is_number(plain.replace(",", ".")):
-        return f"{what}; decimals are written with a point"
+        return f"{what}; use a decimal point"
     with suppress(ValueError):
         float(GROUPING.sub("", plain))
-        return f"{what}; digits are 0 to 9, with nothing between them"
+        return f"{what}; use the digits 0 to 9 without separators"
     return what
 
 
 def _delimiter(header: str) -> str:
-    """The one of the usual separators that is in the header most often; a comma if none is."""
+    """The most frequent separator of the header; by default a comma."""
     return max(",;\t", key=header.count)
 
 

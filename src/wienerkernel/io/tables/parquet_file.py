@@ -1,4 +1,4 @@
-"""Parquet, by ``pyarrow``, which is loaded when the first such file is met."""
+"""Parquet, by ``pyarrow``, which is loaded when it is needed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import IO, Any
 import numpy as np
 
 from ..._typing import FloatArray
-from .base import CHUNK, Chunk, Table, TableWriter, different
+from .base import CHUNK, Chunk, Table, TableWriter, distinct
 
 __all__ = ["ParquetTable", "ParquetWriter"]
 
@@ -28,7 +28,7 @@ class _ParquetChunk(Chunk):
         if not (
             types.is_integer(values.type) or types.is_floating(values.type) or types.is_decimal(values.type)
         ):
-            raise ValueError(f"{self.file}, column {name!r}: {values.type} is not a type of numbers")
+            raise ValueError(f"{self.file}, column {name!r}: {values.type} is not a numeric type")
         if values.null_count:
             index = values.is_null().to_pylist().index(True)
             raise self._error(index, name, "the cell is empty; every row needs a number here")
@@ -36,14 +36,7 @@ class _ParquetChunk(Chunk):
 
 
 class ParquetTable(Table):
-    """A Parquet file, read by row groups.
-
-    Parameters
-    ----------
-    name : str
-        For messages.
-    file : binary file
-    """
+    """A Parquet file, read by row groups; ``name`` is for messages."""
 
     def __init__(self, name: str, file: IO[bytes]) -> None:
         self.file, self._read = name, 0
@@ -52,7 +45,7 @@ class ParquetTable(Table):
             self._parquet = _pyarrow("pyarrow.parquet").ParquetFile(file)
         except (invalid, OSError) as error:
             raise ValueError(f"{name} is not a Parquet file: {error}") from None
-        self.names = different(name, list(self._parquet.schema_arrow.names))
+        self.names = distinct(name, list(self._parquet.schema_arrow.names))
 
     def chunks(self, size: int = CHUNK) -> Iterator[Chunk]:
         """The rows, at most ``size`` at a time."""
@@ -64,17 +57,12 @@ class ParquetTable(Table):
 
     @property
     def fraction(self) -> float | None:
-        """How much has been read."""
+        """Fraction that has been read."""
         return float(self._read) / max(1, int(self._parquet.metadata.num_rows))
 
 
 class ParquetWriter(TableWriter):
-    """Writes Parquet to a binary file; see `ParquetTable` for an example.
-
-    Parameters
-    ----------
-    file : binary file
-    """
+    """Writes Parquet to a binary file."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -100,7 +88,7 @@ def _pyarrow(module: str) -> Any:
     try:
         return import_module(module)
     except ImportError:
-        raise ValueError("Parquet files need more packages: pip install 'wienerkernel[parquet]'") from None
+        raise ValueError("Parquet files need pyarrow: pip install 'wienerkernel[parquet]'") from None
 
 
 def _is_array(values: Any) -> bool:

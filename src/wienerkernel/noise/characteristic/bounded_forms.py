@@ -7,7 +7,7 @@ from scipy import special
 from scipy.linalg import eigh_tridiagonal
 
 from ..._typing import ComplexArray, FloatArray
-from .characteristic_function import HALF_PI, INF, Characteristic, LogCF, expm1, log1p, piecewise
+from .characteristic_function import HALF_PI, INF, CharacteristicFunction, LogCF, expm1, log1p, piecewise
 from .logarithms import log_phi1, log_sinhc
 from .quadrature import atoms, tanh_sinh
 
@@ -17,7 +17,7 @@ LINE = (-INF, INF)
 PEAKED = 60.0
 
 
-def cosine() -> Characteristic:
+def cosine() -> CharacteristicFunction:
     """Characteristic function of the raised cosine on [-pi, pi]."""
 
     # sin(pi t) / (pi t (1 - t^2)), written around its removable singularities at 1 and -1
@@ -25,7 +25,7 @@ def cosine() -> Characteristic:
         t = np.where(t.real < 0, -t, t)
         return log_sinhc(1j * np.pi * (t - 1)) - np.log(t) - np.log(1 + t)
 
-    return Characteristic(
+    return CharacteristicFunction(
         piecewise(0.5, lambda t: log_sinhc(1j * np.pi * t) - log1p(-t * t), far), LINE, HALF_PI
     )
 
@@ -56,7 +56,7 @@ def trapezoid_nodes(c: float, d: float, points: int) -> tuple[FloatArray, FloatA
     return nodes.ravel(), (density * width * p).ravel()
 
 
-def trapezoid(c: float, d: float) -> Characteristic:
+def trapezoid(c: float, d: float) -> CharacteristicFunction:
     """Characteristic function of the trapezoidal law on [0, 1], flat on [c, d]."""
     height = 2 / (1 + d - c)
     small = atoms(*trapezoid_nodes(c, d, 28))
@@ -72,15 +72,15 @@ def trapezoid(c: float, d: float) -> Characteristic:
 
         return logcf
 
-    return Characteristic(
+    return CharacteristicFunction(
         piecewise(24.0, small, _upper_half_plane(large(c, d), large(1 - d, 1 - c), 1.0)), LINE, HALF_PI
     )
 
 
-def beta(a: float, b: float, lower: float = 0.0, upper: float = 1.0) -> Characteristic | None:
+def beta(a: float, b: float, lower: float = 0.0, upper: float = 1.0) -> CharacteristicFunction | None:
     """Kummer's function 1F1(a; a + b; it): tanh-sinh nodes, and Gauss-Laguerre from both ends for large t.
 
-    None for a narrow peak, for which neither serves in between.
+    None for a narrow peak, for which neither is accurate at medium t.
     """
     if a + b > PEAKED and min(a, b) >= 1:
         return None
@@ -111,17 +111,17 @@ def beta(a: float, b: float, lower: float = 0.0, upper: float = 1.0) -> Characte
         return logcf
 
     extended = _upper_half_plane(large(a, b), large(b, a), lower + upper)
-    return Characteristic(piecewise(bound / width, small, extended), LINE, HALF_PI)
+    return CharacteristicFunction(piecewise(bound / width, small, extended), LINE, HALF_PI)
 
 
 def _laguerre(a: float) -> tuple[FloatArray, FloatArray]:
-    """Gauss rule of the gamma law, whose weights sum to 1 whatever its shape."""
+    """Gauss rule of the gamma law with shape a; the weights sum to 1."""
     k = np.arange(32.0)
     nodes, vectors = eigh_tridiagonal(2 * k + a, np.sqrt(k[1:] * (k[1:] + a - 1)))
     return nodes, vectors[0] ** 2
 
 
-def truncexpon(b: float) -> Characteristic:
+def truncexpon(b: float) -> CharacteristicFunction:
     """Characteristic function of the exponential law on [0, b]."""
     total = log_phi1(np.array(-b + 0j))
 
@@ -133,10 +133,10 @@ def truncexpon(b: float) -> Characteristic:
 
     x, p = np.polynomial.legendre.leggauss(24)
     short = atoms(b * (1 + x) / 2, p * np.exp(-b * (1 + x) / 2))
-    return Characteristic(piecewise(1 / b, short if b < 1 else near, far), LINE, HALF_PI)
+    return CharacteristicFunction(piecewise(1 / b, short if b < 1 else near, far), LINE, HALF_PI)
 
 
-def truncnorm(a: float, b: float) -> Characteristic:
+def truncnorm(a: float, b: float) -> CharacteristicFunction:
     """Characteristic function of the standard normal law on [a, b]."""
     mode = np.clip(0.0, a, b)
     reach = np.sqrt(mode**2 + 180)
@@ -165,4 +165,4 @@ def truncnorm(a: float, b: float) -> Characteristic:
         return np.asarray(largest + np.log(total) + constant)
 
     constant = mode * mode / 2 + np.log(np.pi / 2) / 2 - log_total
-    return Characteristic(piecewise(40 / (upper - lower), atoms(x, p), far), LINE, HALF_PI)
+    return CharacteristicFunction(piecewise(40 / (upper - lower), atoms(x, p), far), LINE, HALF_PI)

@@ -1,11 +1,13 @@
-"""Characteristic functions as objects, and the complex functions that they are made of."""
+"""The type of a characteristic function, and the functions that all of them are built from."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
+from scipy import special
 
 from ..._typing import ComplexArray, FloatArray
 
@@ -13,33 +15,38 @@ __all__ = [
     "CHUNK",
     "HALF_PI",
     "INF",
-    "Characteristic",
+    "CharacteristicFunction",
     "LogCF",
     "affine",
     "by_chunks",
     "expm1",
     "log1p",
     "piecewise",
-    "polyval",
 ]
 
 INF = np.inf
 HALF_PI = np.pi / 2
 LogCF = Callable[[ComplexArray], ComplexArray]
+Array = TypeVar("Array", FloatArray, ComplexArray)
+
+# complex, with relative accuracy near 0, which numpy's log1p lacks
+log1p: LogCF = special.log1p
+expm1: LogCF = np.expm1
+
 CHUNK = 1 << 18
-"""Most elements of a (points, nodes) array that is held at one time."""
+"""Maximum number of elements of a (points, nodes) array in memory."""
 
 
 @dataclass(frozen=True)
-class Characteristic:
-    """Log characteristic function of a standard law, and where it may be asked for.
+class CharacteristicFunction:
+    """Log characteristic function of a standard law, and where it is available.
 
     Parameters
     ----------
     logcf : callable
         log E exp(i t M) for complex ``t`` of any shape, up to multiples of 2 pi i.
     strip : tuple of float
-        Open interval of real s on which E exp(s M) is finite; there t = -i s may be asked for.
+        Open interval of real s on which E exp(s M) is finite; there t = -i s is allowed.
     sector : float
         Angle theta such that ``logcf`` holds for abs(arg t) < theta and abs(arg -t) < theta;
         0 means real ``t`` only.
@@ -52,30 +59,6 @@ class Characteristic:
     logcf: LogCF
     strip: tuple[float, float]
     sector: float
-
-
-def log1p(z: ComplexArray) -> ComplexArray:
-    """Logarithm of 1 + z for complex z, relatively accurate as z -> 0 (``np.log1p`` is not)."""
-    x, y = z.real, z.imag
-    squared = x * (2 + x) + y * y
-    out = np.empty(np.shape(z), dtype=complex)
-    with np.errstate(divide="ignore"):
-        out.real = 0.5 * np.log1p(squared)
-        # 1 + squared has lost digits where |1 + z| is small.
-        if np.any(squared < -0.75):
-            out.real = np.where(squared < -0.75, np.log(np.hypot(1 + x, y)), out.real)
-    out.imag = np.arctan2(y, 1 + x)
-    return out
-
-
-def expm1(z: ComplexArray) -> ComplexArray:
-    """exp(z) - 1 for complex z."""
-    return np.asarray(np.expm1(z), dtype=complex)
-
-
-def polyval(z: ComplexArray, coefficients: FloatArray) -> ComplexArray:
-    """Polynomial with real coefficients, lowest power first."""
-    return np.asarray(np.polynomial.polynomial.polyval(z, coefficients), dtype=complex)
 
 
 def piecewise(near: float, small: LogCF, large: LogCF) -> LogCF:
@@ -96,20 +79,19 @@ def piecewise(near: float, small: LogCF, large: LogCF) -> LogCF:
     return logcf
 
 
-def by_chunks(function: LogCF, nodes: int, t: ComplexArray) -> ComplexArray:
+def by_chunks(function: Callable[[Any], Any], nodes: int, x: Array) -> Array:
     """Evaluate ``function`` of a flat array in pieces, so that (points, nodes) arrays stay small."""
-    t = np.asarray(t, dtype=complex)
     step = max(1, CHUNK // nodes)
-    flat = t.ravel()
-    out = np.empty(flat.shape, dtype=complex)
+    flat = x.ravel()
+    out = np.empty_like(flat)
     for start in range(0, flat.size, step):
         out[start : start + step] = function(flat[start : start + step])
-    return out.reshape(t.shape)
+    return out.reshape(x.shape)
 
 
-def affine(law: Characteristic, scale: float, loc: float = 0.0) -> Characteristic:
+def affine(law: CharacteristicFunction, scale: float, loc: float = 0.0) -> CharacteristicFunction:
     """Characteristic function of loc + scale M; a negative scale reflects the law."""
     strip = sorted((law.strip[0] / scale, law.strip[1] / scale))
-    return Characteristic(
+    return CharacteristicFunction(
         lambda t: 1j * loc * t + law.logcf(scale * t), (strip[0] or 0.0, strip[1] or 0.0), law.sector
     )

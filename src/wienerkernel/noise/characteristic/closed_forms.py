@@ -1,10 +1,11 @@
-"""Characteristic functions of the laws in ``scipy.stats`` in closed form, or by a contour that is known to serve."""
+"""Characteristic functions of the laws in ``scipy.stats`` in closed form, or as a contour integral."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import numpy as np
+from numpy.polynomial.polynomial import polyval
 from scipy import special
 
 from ..._typing import ComplexArray
@@ -12,13 +13,12 @@ from .bounded_forms import beta, cosine, trapezoid, truncexpon, truncnorm
 from .characteristic_function import (
     HALF_PI,
     INF,
-    Characteristic,
+    CharacteristicFunction,
     LogCF,
     affine,
     expm1,
     log1p,
     piecewise,
-    polyval,
 )
 from .contours import Contour, student, symmetric
 from .logarithms import log_cos, log_gamma_ratio, log_phi1, log_sinhc
@@ -28,15 +28,15 @@ __all__ = ["CLOSED_FORMS", "CONTOURS"]
 LINE = (-INF, INF)
 
 
-def _normal() -> Characteristic:
-    return Characteristic(lambda t: -t * t / 2, LINE, HALF_PI)
+def _normal() -> CharacteristicFunction:
+    return CharacteristicFunction(lambda t: -t * t / 2, LINE, HALF_PI)
 
 
-def _gamma(a: float, scale: float = 1.0) -> Characteristic:
-    return Characteristic(lambda t: -a * log1p(-1j * scale * t), (-INF, 1 / scale), HALF_PI)
+def _gamma(a: float, scale: float = 1.0) -> CharacteristicFunction:
+    return CharacteristicFunction(lambda t: -a * log1p(-1j * scale * t), (-INF, 1 / scale), HALF_PI)
 
 
-def _pearson3(skew: float) -> Characteristic:
+def _pearson3(skew: float) -> CharacteristicFunction:
     """(G - a) / sqrt(a) with G a gamma variable, reflected if the skewness is negative."""
     if skew == 0:
         return _normal()
@@ -46,66 +46,68 @@ def _pearson3(skew: float) -> Characteristic:
     # log(1 + z) - z
     remainder = piecewise(0.2, lambda z: polyval(z, series), lambda z: log1p(z) - z)
     strip = (-INF, 1 / b) if b > 0 else (1 / b, INF)
-    return Characteristic(lambda t: -remainder(-1j * b * t) / b**2, strip, HALF_PI)
+    return CharacteristicFunction(lambda t: -remainder(-1j * b * t) / b**2, strip, HALF_PI)
 
 
-def _dgamma(a: float) -> Characteristic:
+def _dgamma(a: float) -> CharacteristicFunction:
     # (1 + t^2)^(-a/2) cos(a arctan t)
-    return Characteristic(
+    return CharacteristicFunction(
         lambda t: -a / 2 * log1p(t * t) + log_cos(np.asarray(a * np.arctan(t), dtype=complex)),
         (-1.0, 1.0),
         HALF_PI,
     )
 
 
-def _laplace_asymmetric(kappa: float) -> Characteristic:
-    return Characteristic(
-        lambda t: -log1p(-1j * t / kappa) - log1p(1j * t * kappa), (-1 / kappa, kappa), HALF_PI
+def _laplace_asymmetric(kappa: float) -> CharacteristicFunction:
+    return CharacteristicFunction(
+        lambda t: -log1p(-1j * t / kappa) - log1p(1j * t * kappa),
+        (-1 / kappa, kappa),
+        HALF_PI,
     )
 
 
-def _exponnorm(k: float) -> Characteristic:
-    return Characteristic(lambda t: -t * t / 2 - log1p(-1j * k * t), (-INF, 1 / k), HALF_PI)
+def _exponnorm(k: float) -> CharacteristicFunction:
+    return CharacteristicFunction(lambda t: -t * t / 2 - log1p(-1j * k * t), (-INF, 1 / k), HALF_PI)
 
 
-def _invgauss(mu: float) -> Characteristic:
+def _invgauss(mu: float) -> CharacteristicFunction:
     def logcf(t: ComplexArray) -> ComplexArray:
         return np.asarray(2j * mu * t / (1 + np.sqrt(1 - 2j * mu * mu * t)))
 
-    return Characteristic(logcf, (-INF, 0.5 / mu**2), HALF_PI)
+    return CharacteristicFunction(logcf, (-INF, 0.5 / mu**2), HALF_PI)
 
 
-def _norminvgauss(a: float, b: float) -> Characteristic:
+def _norminvgauss(a: float, b: float) -> CharacteristicFunction:
     gamma = np.sqrt((a - b) * (a + b))
 
     def logcf(t: ComplexArray) -> ComplexArray:
         numerator = 2j * b * t - t * t
         return np.asarray(numerator / (gamma + np.sqrt(gamma**2 - numerator)))
 
-    return Characteristic(logcf, (-a - b, a - b), HALF_PI)
+    return CharacteristicFunction(logcf, (-a - b, a - b), HALF_PI)
 
 
-def _genlogistic(c: float) -> Characteristic:
+def _genlogistic(c: float) -> CharacteristicFunction:
     left, right = log_gamma_ratio(c), log_gamma_ratio(1.0)
-    return Characteristic(lambda t: left(1j * t) + right(-1j * t), (-c, 1.0), HALF_PI)
+    return CharacteristicFunction(lambda t: left(1j * t) + right(-1j * t), (-c, 1.0), HALF_PI)
 
 
-def _loggamma(c: float) -> Characteristic:
+def _loggamma(c: float) -> CharacteristicFunction:
     ratio = log_gamma_ratio(c)
-    return Characteristic(lambda t: ratio(1j * t), (-c, INF), HALF_PI)
+    return CharacteristicFunction(lambda t: ratio(1j * t), (-c, INF), HALF_PI)
 
 
-def _gumbel_r() -> Characteristic:
+def _gumbel_r() -> CharacteristicFunction:
     ratio = log_gamma_ratio(1.0)
-    return Characteristic(lambda t: ratio(-1j * t), (-INF, 1.0), HALF_PI)
+    return CharacteristicFunction(lambda t: ratio(-1j * t), (-INF, 1.0), HALF_PI)
 
 
-def _moyal() -> Characteristic:
+def _moyal() -> CharacteristicFunction:
     ratio = log_gamma_ratio(0.5)
-    return Characteristic(lambda t: ratio(-1j * t) - 1j * np.log(2) * t, (-INF, 0.5), HALF_PI)
+    return CharacteristicFunction(lambda t: ratio(-1j * t) - 1j * np.log(2) * t, (-INF, 0.5), HALF_PI)
 
 
-def _skewnorm(a: float) -> Characteristic:
+def _skewnorm(a: float) -> CharacteristicFunction:
     """2 exp(-t^2/2) Phi(i delta t), through the Faddeeva function w(z) = exp(-z^2) erfc(-iz)."""
     delta = 1.0 if np.isinf(a) else a / np.hypot(1.0, a)
     rest = 0.0 if np.isinf(a) else 1 / (1 + a * a)
@@ -121,15 +123,15 @@ def _skewnorm(a: float) -> Characteristic:
     def near(t: ComplexArray) -> ComplexArray:
         return -t * t / 2 + log1p(1j * special.erfi(delta * t / np.sqrt(2)))
 
-    return Characteristic(piecewise(0.7, near, far), LINE, HALF_PI)
+    return CharacteristicFunction(piecewise(0.7, near, far), LINE, HALF_PI)
 
 
-def _lattice(logcf: LogCF, upper: float) -> Characteristic:
-    """Law on 0, 1, 2, ...; periodic in t, so that nothing is gained by leaving the real axis."""
-    return Characteristic(logcf, (-INF, upper), 0.0)
+def _lattice(logcf: LogCF, upper: float) -> CharacteristicFunction:
+    """Law on 0, 1, 2, ...; periodic in t, so that leaving the real axis gains nothing."""
+    return CharacteristicFunction(logcf, (-INF, upper), 0.0)
 
 
-def _binom(n: float, p: float) -> Characteristic:
+def _binom(n: float, p: float) -> CharacteristicFunction:
     def logcf(t: ComplexArray) -> ComplexArray:
         # n log(1 - p + p e^w), or n (w + log(p + (1 - p) e^-w)) where e^w is large
         w = 1j * t
@@ -140,35 +142,35 @@ def _binom(n: float, p: float) -> Characteristic:
     return _lattice(logcf, INF)
 
 
-def _nbinom(n: float, p: float) -> Characteristic:
+def _nbinom(n: float, p: float) -> CharacteristicFunction:
     return _lattice(lambda t: -n * log1p(-(1 - p) / p * expm1(1j * t)), -np.log1p(-p))
 
 
-def _geom(p: float) -> Characteristic:
+def _geom(p: float) -> CharacteristicFunction:
     failures = _nbinom(1.0, p)
-    return Characteristic(lambda t: 1j * t + failures.logcf(t), failures.strip, 0.0)
+    return CharacteristicFunction(lambda t: 1j * t + failures.logcf(t), failures.strip, 0.0)
 
 
-def _poisson(mu: float) -> Characteristic:
+def _poisson(mu: float) -> CharacteristicFunction:
     return _lattice(lambda t: mu * expm1(1j * t), INF)
 
 
-CLOSED_FORMS: dict[str, Callable[..., Characteristic | None]] = {
+CLOSED_FORMS: dict[str, Callable[..., CharacteristicFunction | None]] = {
     "norm": _normal,
     "gamma": _gamma,
     "erlang": _gamma,
     "expon": lambda: _gamma(1.0),
     "chi2": lambda df: _gamma(df / 2, 2.0),
     "pearson3": _pearson3,
-    "laplace": lambda: Characteristic(lambda t: -log1p(t * t), (-1.0, 1.0), HALF_PI),
+    "laplace": lambda: CharacteristicFunction(lambda t: -log1p(t * t), (-1.0, 1.0), HALF_PI),
     "laplace_asymmetric": _laplace_asymmetric,
     "dgamma": _dgamma,
     "exponnorm": _exponnorm,
     "invgauss": _invgauss,
     "wald": lambda: _invgauss(1.0),
     "norminvgauss": _norminvgauss,
-    "logistic": lambda: Characteristic(lambda t: -log_sinhc(np.pi * t), (-1.0, 1.0), HALF_PI),
-    "hypsecant": lambda: Characteristic(lambda t: -log_cos(0.5j * np.pi * t), (-1.0, 1.0), HALF_PI),
+    "logistic": lambda: CharacteristicFunction(lambda t: -log_sinhc(np.pi * t), (-1.0, 1.0), HALF_PI),
+    "hypsecant": lambda: CharacteristicFunction(lambda t: -log_cos(0.5j * np.pi * t), (-1.0, 1.0), HALF_PI),
     "genlogistic": _genlogistic,
     "loggamma": _loggamma,
     "gumbel_r": _gumbel_r,
@@ -178,7 +180,7 @@ CLOSED_FORMS: dict[str, Callable[..., Characteristic | None]] = {
     "halfnorm": lambda: _skewnorm(INF),
     "truncnorm": truncnorm,
     "truncexpon": truncexpon,
-    "uniform": lambda: Characteristic(lambda t: log_phi1(1j * t), LINE, HALF_PI),
+    "uniform": lambda: CharacteristicFunction(lambda t: log_phi1(1j * t), LINE, HALF_PI),
     "triang": lambda c: trapezoid(c, c),
     "trapezoid": trapezoid,
     "beta": beta,
@@ -193,7 +195,7 @@ CLOSED_FORMS: dict[str, Callable[..., Characteristic | None]] = {
     "geom": _geom,
     "nbinom": _nbinom,
 }
-"""Name in ``scipy.stats`` -> characteristic function for the shape parameters, or None where the form does not serve."""
+"""Name in ``scipy.stats`` -> characteristic function for the shape parameters, or None where it is inaccurate."""
 
 
 def _generalized_gamma(a: float, c: float) -> Contour:
@@ -242,10 +244,10 @@ CONTOURS: dict[str, Callable[..., tuple[Contour, float, float] | None]] = {
     "mielke": lambda k, s: (_generalized_beta_prime(k, s, 1 + k / s), 1.0, 0.0),
     "genextreme": _genextreme,
 }
-"""Name -> density that continues to complex x, scale and loc: the law is loc + scale M. None if that is a point."""
+"""Name -> contour of M, scale and loc, where the law is that of loc + scale M; None if M is nearly constant."""
 
 
-def _genpareto(c: float) -> Characteristic | None:
+def _genpareto(c: float) -> CharacteristicFunction | None:
     if c == 0:
         return _gamma(1.0)
     if c < 0:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 
 import numpy as np
+from numpy.polynomial.polynomial import polyval
 from numpy.typing import NDArray
 from scipy import special
 
@@ -12,23 +13,22 @@ from ..._typing import ComplexArray, FloatArray
 from .characteristic_function import (
     HALF_PI,
     INF,
-    Characteristic,
+    CharacteristicFunction,
     LogCF,
     by_chunks,
     expm1,
     log1p,
     piecewise,
-    polyval,
 )
 from .tabulated import tabulated
 
 __all__ = ["Contour", "student", "symmetric"]
 
 LARGEST = 1e5
-"""Of log E exp(sM): to resolve a mean beyond exp(1e5) would take too many nodes."""
+"""Largest log E exp(sM): a larger mean would take too many nodes to resolve."""
 
 LEFTMOST = -700.0
-"""Logarithm of the smallest x: a pole x^(p-1) with p < 0.05 has more mass below than float64 rounds off."""
+"""Logarithm of the smallest x: a pole x^(p-1) with p < 0.05 has more mass below it than rounding errors."""
 
 
 class Contour:
@@ -57,12 +57,12 @@ class Contour:
         self.upper = upper
         self.opening, self.reach = self._affordable(min(opening, np.pi))
         self.sector = min(HALF_PI, 0.75 * self.opening)
-        self._rules: dict[int, tuple[ComplexArray, ComplexArray]] = {}
+        self.rule = cache(self._rule)
         x, log_w = self.rule(0)
         self.mean = float((np.exp(log_w) @ x).real)
 
     def _affordable(self, opening: float) -> tuple[float, float]:
-        """Angles up to which the integral of abs(f) grows by exp(4.5) and by exp(0.75): digits that cancel."""
+        """Angles up to which the integral of abs(f) grows by exp(4.5) and by exp(0.75): digits lost by cancellation."""
         left, right = self._window(0.0)
         v = np.linspace(left, right, 1000)
         angle = opening * np.linspace(0.0, 0.999, 100)
@@ -87,22 +87,20 @@ class Contour:
 
     @property
     def complete(self) -> bool:
-        """Whether the density has no pole so strong that float64 cannot reach all of its mass."""
+        """Whether float64 reaches all mass of the density, however strong its pole."""
         left, right = self._window(0.0)
         with np.errstate(all="ignore"):
             height = self.log_xf(np.array([LEFTMOST, *np.linspace(left, right, 1000)]) + 0j).real
         return bool(np.nan_to_num(height[0], nan=-np.inf) < np.nanmax(height) - 34)
 
-    def rule(self, level: int) -> tuple[ComplexArray, ComplexArray]:
+    def _rule(self, level: int) -> tuple[ComplexArray, ComplexArray]:
         """Nodes x and log weights for arg t about level / LEVELS of pi/2 (above) or of the sector (below)."""
-        if level not in self._rules:
-            # The contour stays between 0 < arg t + arg x < pi and arg x < opening.
-            lowest = max(0, -level) * self.sector / self.LEVELS
-            highest = min(self.opening, np.pi - max(0, level) * HALF_PI / self.LEVELS)
-            room = min((highest - lowest) / 2, self.reach)
-            angle = lowest + room
-            self._rules[level] = self._nodes(angle, 0.85 * 2 * np.pi * room / 42, *self._window(angle))
-        return self._rules[level]
+        # The contour stays between 0 < arg t + arg x < pi and arg x < opening.
+        lowest = max(0, -level) * self.sector / self.LEVELS
+        highest = min(self.opening, np.pi - max(0, level) * HALF_PI / self.LEVELS)
+        room = min((highest - lowest) / 2, self.reach)
+        angle = lowest + room
+        return self._nodes(angle, 0.85 * 2 * np.pi * room / 42, *self._window(angle))
 
     def _nodes(
         self, angle: float, step: float, left: float, right: float
@@ -178,8 +176,8 @@ class Contour:
             octave = np.floor(np.log2(np.abs(t)))
             for k in np.unique(octave):
                 where = octave == k
-                kept = _heard(t[where], x, log_w)
-                if not kept.any():  # so far out that not even the loudest node is a number
+                kept = _contributing(t[where], x, log_w)
+                if not kept.any():  # so far out that even the largest term is not a number
                     out[where] = np.nan
                     continue
                 out[where] = by_chunks(partial(_log_sum, x[kept], log_w[kept]), int(kept.sum()), t[where])
@@ -188,18 +186,18 @@ class Contour:
         mid = piecewise(1 / self.mean, lambda t: by_chunks(small, len(x), t), large)
         return piecewise(1 / reach, tiny, mid)(t)
 
-    def characteristic(self) -> Characteristic:
+    def characteristic(self) -> CharacteristicFunction:
         """Tabulated along rays."""
-        return Characteristic(tabulated(self.direct, self.mean), (-INF, self.upper), self.sector)
+        return CharacteristicFunction(tabulated(self.direct, self.mean), (-INF, self.upper), self.sector)
 
 
-def _heard(t: ComplexArray, x: ComplexArray, log_w: ComplexArray) -> NDArray[np.bool_]:
-    """Which nodes any of the t, all of them large, can hear: next to the loudest, the others are rounding error."""
+def _contributing(t: ComplexArray, x: ComplexArray, log_w: ComplexArray) -> NDArray[np.bool_]:
+    """Which nodes contribute at any of the t, all of them large; the other terms are below rounding error."""
     corners = np.multiply.outer(
         [np.abs(t).min(), np.abs(t).max()], np.exp(1j * np.array([np.angle(t).min(), np.angle(t).max()]))
     ).ravel()
-    loudness = log_w.real - (corners[:, None] * x).imag
-    return np.asarray(np.any(loudness > loudness.max(axis=1, keepdims=True) - 45, axis=0))
+    size = log_w.real - (corners[:, None] * x).imag
+    return np.asarray(np.any(size > size.max(axis=1, keepdims=True) - 45, axis=0))
 
 
 def _log_sum(x: ComplexArray, log_w: ComplexArray, t: ComplexArray) -> ComplexArray:
@@ -209,8 +207,8 @@ def _log_sum(x: ComplexArray, log_w: ComplexArray, t: ComplexArray) -> ComplexAr
     return np.asarray(largest + np.log(np.exp(terms - largest[:, None]).sum(axis=1)))
 
 
-def symmetric(half: Contour) -> Characteristic:
-    """Law of a random sign times the variable of ``half``, which must have a light tail."""
+def symmetric(half: Contour) -> CharacteristicFunction:
+    """Characteristic function of a random sign times the variable of ``half``, which must have a light tail."""
     raw = half.moments(16, 0.0)[::2]
     unit = float(np.sqrt(raw[0]))
     even = np.arange(2, 17, 2)
@@ -228,18 +226,18 @@ def symmetric(half: Contour) -> Characteristic:
     table = tabulated(piecewise(near, small, large), unit, power=2)
 
     def logcf(t: ComplexArray) -> ComplexArray:
-        # even, and real on the real axis: one quadrant has all
+        # even, and real on the real axis: one quadrant is enough
         t = np.where(t.real < 0, -t, t)
         value = table(np.where(t.imag > 0, t.conj(), t))
         return np.where(t.imag > 0, value.conj(), value)
 
-    return Characteristic(logcf, (-half.upper or 0.0, half.upper), half.sector)
+    return CharacteristicFunction(logcf, (-half.upper or 0.0, half.upper), half.sector)
 
 
-def student(df: float) -> Characteristic:
+def student(df: float) -> CharacteristicFunction:
     """Characteristic function of Student's law: x^m K_m(x) 2^(1-m) / Gamma(m), m = df/2, x = sqrt(df) t.
 
-    Where x is small the Bessel function loses log phi, and the mixture of normal laws is integrated instead:
+    For small x the Bessel function loses the digits of log phi, and the mixture of normal laws is integrated instead:
     phi - 1 = integral of g^(m-1) exp(-g) (exp(-x^2/4g) - 1) dg / Gamma(m).
     """
     m = df / 2
@@ -251,7 +249,7 @@ def student(df: float) -> Characteristic:
     total = np.sum(np.exp(m * v - np.exp(v) - height))
 
     def mixture(x: ComplexArray) -> ComplexArray:
-        # g turns towards arg x where exp(-x^2/4g) is small, and stays real where the mass is.
+        # g turns toward arg x where exp(-x^2/4g) is small, and stays real where the mass is.
         ratio = (8 * np.exp(v) / np.abs(x * x)[:, None]) ** 2
         turn = 1j * np.angle(x)[:, None] / (1 + ratio)
         g = np.exp(v + turn)
@@ -274,6 +272,6 @@ def student(df: float) -> Characteristic:
     direct = piecewise(
         near, lambda x: by_chunks(mixture, len(v), x), debye if many else piecewise(1e6, bessel, debye)
     )
-    return Characteristic(
+    return CharacteristicFunction(
         tabulated(lambda t: direct(np.sqrt(df) * t), power=2), (0.0, 0.0), 0.0 if many else HALF_PI
     )

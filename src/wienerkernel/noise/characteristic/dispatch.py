@@ -1,8 +1,10 @@
 """Characteristic functions of the laws in ``scipy.stats``: in closed form where one exists, else by quadrature.
 
-Each is that of the standard law (loc 0, scale 1), as a function of complex t, with the strip of real s on which
-E exp(s M) is finite and the sector around the real axis into which it continues analytically. Every logarithm
-keeps its relative accuracy as t -> 0, since thousands of such small terms are summed.
+Each belongs to the standard law (loc 0, scale 1) and is a function of complex t, with the strip of real s on which
+E exp(s M) is finite and the sector around the real axis into which it continues analytically. All logarithms keep
+their relative accuracy as t -> 0, because thousands of such small terms are summed.
+
+What is computed once per law is cached here, by law: the laws themselves stay small and picklable.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ..._typing import FloatArray
-from .characteristic_function import Characteristic, affine
+from .characteristic_function import CharacteristicFunction, affine
 from .closed_forms import CLOSED_FORMS, CONTOURS
 from .panels import Tails, numerical, tails
 from .quadrature import summed
@@ -20,23 +22,18 @@ from .singular_points import singular_points
 if TYPE_CHECKING:
     from ..scipy_law import ScipyNoise
 
-__all__ = ["Characteristic", "characteristic", "is_formula", "standard_singular_points", "standard_tails"]
+__all__ = [
+    "CharacteristicFunction",
+    "characteristic",
+    "is_formula",
+    "standard_singular_points",
+    "standard_tails",
+]
 
 
-@lru_cache(maxsize=256)  # here and not in the law, which is to stay picklable
-def characteristic(law: ScipyNoise) -> Characteristic:
-    """Characteristic function of a standard law: closed form, rotated contour, or quadrature of its density.
-
-    Parameters
-    ----------
-    law : ScipyNoise
-        With loc 0 and scale 1.
-
-    Returns
-    -------
-    Characteristic
-        The same object for equal laws.
-    """
+@lru_cache(maxsize=256)
+def characteristic(law: ScipyNoise) -> CharacteristicFunction:
+    """Characteristic function of a standard law: closed form, rotated contour, or quadrature of its density."""
     closed = CLOSED_FORMS[law.name](*law.shapes) if law.name in CLOSED_FORMS else None
     if closed is not None:
         return closed
@@ -50,45 +47,16 @@ def characteristic(law: ScipyNoise) -> Characteristic:
 
 @lru_cache(maxsize=256)
 def standard_singular_points(law: ScipyNoise) -> FloatArray:
-    """Points where the density of a standard law (loc 0, scale 1) is not smooth, looked for once.
-
-    Parameters
-    ----------
-    law : ScipyNoise
-
-    Returns
-    -------
-    ndarray of shape (n,)
-    """
+    """Points (n,) where the density of a standard law is not smooth."""
     return law.knots if law.knots.size else singular_points(law)
 
 
 @lru_cache(maxsize=64)
 def standard_tails(law: ScipyNoise) -> Tails:
-    """Distribution function and survival function of a standard law (loc 0, scale 1), integrated once.
-
-    Parameters
-    ----------
-    law : ScipyNoise
-
-    Returns
-    -------
-    callable
-        x -> P(M <= x), P(M > x)
-    """
+    """x -> P(M <= x), P(M > x) of a standard law, integrated from its density."""
     return tails(law.frozen)
 
 
 def is_formula(name: str) -> bool:
-    """Whether the characteristic function of a family needs no more than a formula or a smooth contour.
-
-    Parameters
-    ----------
-    name : str
-        Name in ``scipy.stats``.
-
-    Returns
-    -------
-    bool
-    """
+    """Whether the characteristic function of a family of ``scipy.stats`` is a formula or a smooth contour integral."""
     return name in CLOSED_FORMS or name in CONTOURS

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.polynomial.polynomial import polyval
 from scipy import special
 
 from ..._typing import ComplexArray
-from .characteristic_function import LogCF, expm1, piecewise, polyval
+from .characteristic_function import LogCF, expm1, piecewise
 
 __all__ = ["log_cos", "log_gamma_ratio", "log_phi1", "log_sinhc"]
 

@@ -1,4 +1,4 @@
-"""Characteristic functions of laws of which only the density is known: Legendre series on panels."""
+"""Densities as Legendre series on panels, and the characteristic and distribution functions that follow."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from threading import RLock
 from typing import Any
 
 import numpy as np
+from numpy.polynomial.polynomial import polyval
 from numpy.typing import NDArray
 
 from ..._typing import ComplexArray, FloatArray
-from .characteristic_function import INF, Characteristic, expm1, log1p, polyval
+from .characteristic_function import INF, CharacteristicFunction, expm1, log1p
 from .quadrature import atoms
 from .tabulated import tabulated
 
@@ -20,38 +21,43 @@ __all__ = ["POINTS", "Tails", "density_panels", "numerical", "panelled", "tails"
 
 Tails = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
+Panels = tuple[FloatArray, FloatArray, FloatArray]
+"""Two arrays of shape (n,) that say where the panels are, and the Legendre coefficients of shape (n, POINTS)."""
+
 POINTS = 16
+NODES, _WEIGHTS = np.polynomial.legendre.leggauss(POINTS)
+TO_SERIES = (
+    np.polynomial.legendre.legvander(NODES, POINTS - 1) * _WEIGHTS[:, None] * (np.arange(POINTS) + 0.5)
+)
+"""Values at the nodes @ TO_SERIES are the coefficients of Legendre polynomials."""
 MAX_PANELS = 1000
 EPS = float(np.finfo(float).eps)
 _silence = RLock()
 
 
-def numerical(frozen: Any) -> Characteristic:
-    """Characteristic function of a continuous law of which only the density is known, for real t.
+def numerical(law: Any) -> CharacteristicFunction:
+    """Characteristic function of a continuous law from its density, for real t.
 
-    The density is represented by Legendre series on panels, whose Fourier transforms are spherical Bessel
-    functions, so that the error is about 1e-14 for every t, absolute, however fast exp(itx) oscillates.
-
-    Parameters
-    ----------
-    frozen : frozen scipy.stats law, or Noise
-        Anything with ``pdf``, ``cdf``, ``sf``, ``ppf``, ``isf``, ``mean`` and ``support``.
+    The law is any object with ``pdf``, ``cdf``, ``sf``, ``ppf``, ``isf``, ``mean`` and ``support``.
     """
-    left, right, series = density_panels(frozen)
-    return panelled((left + right) / 2, (right - left) / 2, series, frozen)
+    left, right, series = density_panels(law)
+    return panelled((left + right) / 2, (right - left) / 2, series, law)
 
 
-def panelled(middle: FloatArray, half: FloatArray, series: FloatArray, law: Any) -> Characteristic:
+def panelled(middle: FloatArray, half: FloatArray, series: FloatArray, law: Any) -> CharacteristicFunction:
     """Characteristic function of a law whose density is a Legendre series on each of many panels.
+
+    The Fourier transforms of Legendre polynomials are spherical Bessel functions, so that the absolute error is about
+    1e-14 for every t, however fast exp(itx) oscillates.
 
     Parameters
     ----------
     middle, half : ndarray of shape (n,)
-        Middles and half widths of the panels, which may overlap: what they hold is added.
+        Midpoints and half widths of the panels. Where panels overlap, their densities add up.
     series : ndarray of shape (n, POINTS)
         Coefficients of Legendre polynomials.
     law : frozen scipy.stats law, or Noise
-        Of which the mean and the support are asked.
+        For its mean and support.
     """
     # 40 nodes resolve exp(itx) times the series on a panel of |t| half < 23.
     x, w = np.polynomial.legendre.leggauss(40)
@@ -111,19 +117,12 @@ def panelled(middle: FloatArray, half: FloatArray, series: FloatArray, law: Any)
     lower, upper = law.support()
     table = tabulated(centered, spread, power=2)
     strip = (-INF if np.isfinite(lower) else 0.0, INF if np.isfinite(upper) else 0.0)
-    return Characteristic(lambda t: 1j * mean * t + table(t), strip, 0.0)
+    return CharacteristicFunction(lambda t: 1j * mean * t + table(t), strip, 0.0)
 
 
-def tails(frozen: Any) -> Tails:
-    """Distribution function and survival function from the density alone, each accurate where it is small.
-
-    Parameters
-    ----------
-    frozen : frozen scipy.stats law
-    """
-    left, right, series = density_panels(frozen)
-    order = np.argsort(left)
-    left, right, series = left[order], right[order], series[order]
+def tails(law: Any) -> Tails:
+    """Distribution function and survival function from the density alone, each accurate where it is small."""
+    left, right, series = density_panels(law)
     mass = series[:, 0] * (right - left)
     below, above = np.cumsum(mass) - mass, np.cumsum(mass[::-1])[::-1] - mass
     integral = np.polynomial.legendre.legint(series.T * (right - left) / 2, lbnd=-1)
@@ -150,49 +149,61 @@ def _exp_remainder(z: ComplexArray) -> ComplexArray:
 _REMAINDER = 1 / np.cumprod([1.0, *range(3, 16)])
 
 
-def density_panels(frozen: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Intervals on which the density is a Legendre series, and the coefficients of shape (panels, POINTS)."""
-    x, w = np.polynomial.legendre.leggauss(POINTS)
-    vander = np.polynomial.legendre.legvander(x, POINTS - 1)
-    to_series = vander * w[:, None] * (np.arange(POINTS) + 0.5)
+def bisected(edges: FloatArray, fit: Callable[[FloatArray, FloatArray, int], tuple[Any, ...]]) -> Panels:
+    """Panels between edges, bisected until all are accepted.
+
+    ``fit(left, right, depth)`` says which panels are accepted, where they are (twice) and their series.
+    """
+    left, right = edges[:-1], edges[1:]
+    done: list[list[FloatArray]] = []
+    while left.size:
+        fine, *parts = fit(left, right, len(done))
+        done.append([part[fine] for part in parts])
+        left, right = left[~fine], right[~fine]
+        cut = (left + right) / 2
+        left, right = np.concatenate([left, cut]), np.concatenate([cut, right])
+    first, second, series = (np.concatenate(parts) for parts in zip(*done, strict=True))
+    return first, second, series
+
+
+def density_panels(law: Any) -> Panels:
+    """The density as Legendre series on panels in increasing order: their left and right ends, and the coefficients."""
     q = 10.0 ** -np.array([1.0, 2.0, 4.0, 8.0, 12.0, 16.0, 24.0, 32.0, 40.0])
-    low, median, high = frozen.ppf([0.25, 0.5, 0.75])
+    low, median, high = law.ppf([0.25, 0.5, 0.75])
     quartile = high - median
     with _silence, np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # for all threads, hence the lock
-        edges = np.concatenate([[low, median, high], frozen.support(), getattr(frozen, "knots", [])])
-        for quantile in (frozen.ppf, frozen.isf):
-            with contextlib.suppress(ValueError, RuntimeError):  # so far out that some laws cannot tell them
+        edges = np.concatenate([[low, median, high], law.support(), getattr(law, "knots", [])])
+        for quantile in (law.ppf, law.isf):
+            with contextlib.suppress(
+                ValueError, RuntimeError
+            ):  # scipy.stats cannot compute some that far out
                 edges = np.append(edges, quantile(q))
         edges = np.unique(edges[np.isfinite(edges)])
         far = median + np.multiply.outer([-1.0, 1.0], quartile * 2.0 ** np.arange(60))
-        beyond = ((far < edges[0]) | (far > edges[-1])) & (frozen.pdf(far) * np.abs(far - median) > 1e-30)
+        beyond = ((far < edges[0]) | (far > edges[-1])) & (law.pdf(far) * np.abs(far - median) > 1e-30)
         edges = np.unique(np.append(edges, far[beyond]))
-    left, right = edges[:-1], edges[1:]
-    done: list[tuple[FloatArray, FloatArray, FloatArray]] = []
-    while left.size:
-        nodes = ((left + right)[:, None] + (right - left)[:, None] * x) / 2
+
+    def fit(left: FloatArray, right: FloatArray, _: int) -> tuple[Any, ...]:
+        width = right - left
         with np.errstate(all="ignore"):
-            density = np.nan_to_num(frozen.pdf(nodes), nan=0.0, posinf=0.0)
-        series = density @ to_series
-        mass = (right - left) * np.abs(series).max(axis=1)
-        tail = (right - left) * np.abs(series[:, -3:]).max(axis=1)
-        # The error of a panel is weighed by its part in the variance.
+            density = law.pdf(((left + right)[:, None] + width[:, None] * NODES) / 2)
+            series = np.nan_to_num(density, nan=0.0, posinf=0.0) @ TO_SERIES
+        mass, tail = (width * np.abs(part).max(axis=1) for part in (series, series[:, -3:]))
+        # The error of a panel is weighted by its contribution to the variance.
         far = np.maximum(np.abs(left - median), np.abs(right - median)) / quartile
         fine = (tail <= 4e-15 * mass) | (tail * (1 + far**2) < 1e-17) | (left.size > MAX_PANELS)
         # Where x is rounded too coarsely for the density the panel takes its mass from the distribution
         # function; next to a pole or a jump it becomes flat.
         rounding = EPS * np.abs(left + right) * (np.abs(series) @ np.arange(POINTS))
-        coarse = ~fine & ((tail < rounding) | (right - left < 1e-12 * np.abs(left + right)))
+        coarse = ~fine & ((tail < rounding) | (width < 1e-12 * np.abs(left + right)))
         series[coarse & (tail >= rounding), 1:] = 0.0
         a, b = left[coarse], right[coarse]
-        exact = np.where(frozen.sf(a) < 0.5, frozen.sf(a) - frozen.sf(b), frozen.cdf(b) - frozen.cdf(a))
+        exact = np.where(law.sf(a) < 0.5, law.sf(a) - law.sf(b), law.cdf(b) - law.cdf(a))
         present = series[coarse, 0] * (b - a)
         series[coarse] *= (exact / np.where(present == 0, 1.0, present))[:, None]
-        fine |= coarse | (right - left < 1e-280)
-        done.append((left[fine], right[fine], series[fine]))
-        left, right = left[~fine], right[~fine]
-        cut = (left + right) / 2
-        left, right = np.concatenate([left, cut]), np.concatenate([cut, right])
-    lefts, rights, all_series = (np.concatenate(parts) for parts in zip(*done, strict=True))
-    return lefts, rights, all_series
+        return fine | coarse | (width < 1e-280), left, right, series
+
+    left, right, series = bisected(edges, fit)
+    order = np.argsort(left)
+    return left[order], right[order], series[order]

@@ -5,24 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.polynomial.polynomial import polyval
 
 from ..._typing import ComplexArray, FloatArray
-from .characteristic_function import INF, Characteristic, LogCF, by_chunks, log1p, piecewise, polyval
+from .characteristic_function import INF, CharacteristicFunction, LogCF, by_chunks, log1p, piecewise
 
 __all__ = ["atoms", "summed", "tanh_sinh"]
 
 
 def atoms(x: FloatArray, p: FloatArray, mean: float | None = None) -> LogCF:
-    """Log characteristic function of the law that puts mass ``p`` on the points ``x``.
+    """Log characteristic function of the law that puts the masses ``p`` on the points ``x``, both of shape (n,).
 
-    The nodes and weights of a quadrature rule are such a law. Near t = 0 the sum is replaced by the series
-    in central moments, which keeps the relative accuracy of the logarithm.
-
-    Parameters
-    ----------
-    x, p : ndarray of shape (n,)
-    mean : float, optional
-        The mean, where it is known exactly.
+    The nodes and weights of a quadrature rule are such a law. Near t = 0 the sum is replaced by the series in central
+    moments, which keeps the relative accuracy of the logarithm. ``mean`` is the mean, if it is known exactly.
     """
     p = p / p.sum()
     center = float(p @ x) if mean is None else mean
@@ -34,11 +29,11 @@ def atoms(x: FloatArray, p: FloatArray, mean: float | None = None) -> LogCF:
     series[:2] = 0.0
 
     def small(t: ComplexArray) -> ComplexArray:
-        return 1j * center * t + log1p(polyval(1j * t * reach, series))
+        return 1j * center * t + log1p(np.asarray(polyval(1j * t * reach, series), dtype=complex))
 
     def direct(t: ComplexArray) -> ComplexArray:
         w = 1j * t
-        # Factor out the largest exponential, which sits at one end of the support unless t is real.
+        # Factor out the largest exponential, which belongs to an end of the support unless t is real.
         shift = np.where(w.real > 0, x.max(), np.where(w.real < 0, x.min(), center))
         z = np.exp(w[:, None] * (x - shift[:, None])) @ p
         with np.errstate(divide="ignore"):
@@ -52,9 +47,9 @@ def tanh_sinh(step: float, a: float, b: float, depth: float) -> tuple[FloatArray
     """Nodes on (-1, 1) and log weights for ((1 + x)/2)^(a-1) ((1 - x)/2)^(b-1) dx/2.
 
     The trapezoidal rule in u with x = tanh(pi/2 sinh u); nodes whose weight is below exp(-``depth``) of the
-    largest are left out. Every weight is relatively accurate, also next to an end.
+    largest are left out. All weights are relatively accurate, even close to an end.
     """
-    # far enough that also x^(a-1) with the smallest exponent hides no mass
+    # far enough to reach the mass of x^(a-1) for the smallest exponent
     reach = np.arcsinh(max(1.0, depth / (np.pi * min(a, b, 1.0))))
     u = step * np.arange(-np.ceil(reach / step), np.ceil(reach / step) + 1)
     logit = np.pi * np.sinh(u)
@@ -63,13 +58,8 @@ def tanh_sinh(step: float, a: float, b: float, depth: float) -> tuple[FloatArray
     return np.tanh(logit[kept] / 2), log_p[kept]
 
 
-def summed(frozen: Any) -> Characteristic:
-    """Characteristic function of a discrete law on the integers, summed over the atoms that carry its mass.
-
-    Parameters
-    ----------
-    frozen : frozen scipy.stats law
-    """
+def summed(frozen: Any) -> CharacteristicFunction:
+    """Characteristic function of a discrete law on the integers, summed over the atoms that carry its mass."""
     lower, upper = (float(end) for end in frozen.support())
     median = float(frozen.median())
     reach = 2.0 ** np.arange(21)
@@ -77,7 +67,7 @@ def summed(frozen: Any) -> Characteristic:
     for side, end in ((-1, lower), (1, upper)):
         beyond = median + side * reach
         small = frozen.pmf(beyond) * reach < 1e-18
-        # The mass may vanish at single points: the reach must do for every longer one, too.
+        # The mass may vanish at single points: it must be negligible at all points farther out, too.
         enough = np.flatnonzero(np.logical_and.accumulate(small[::-1])[::-1])
         if not enough.size and abs(end - median) > reach[-1]:
             msg = f"{frozen.dist.name}{frozen.args} has more than {reach[-1]:.0f} atoms, too many to sum"
@@ -87,4 +77,4 @@ def summed(frozen: Any) -> Characteristic:
     first, last = ends
     x = np.arange(first, last + 1)
     strip = (-INF if np.isfinite(lower) else 0.0, INF if np.isfinite(upper) else 0.0)
-    return Characteristic(atoms(x, frozen.pmf(x)), strip, 0.0)
+    return CharacteristicFunction(atoms(x, frozen.pmf(x)), strip, 0.0)

@@ -12,31 +12,21 @@ from .panels import POINTS, density_panels
 __all__ = ["singular_points"]
 
 SHARP = 1e-3
-"""Panels that are narrower, beside the quartiles and beside their distance from the support's ends, mark a break,"""
+"""A panel narrower than this, relative to the quartiles and to its distance from the ends, marks a singular point."""
 JUMP = 1e-6
-"""and so do neighbors whose density or slope differ by this part of the density."""
+"""So do neighboring panels whose densities or slopes differ by this fraction of the density."""
 MAX_STEPS = 4
 
 
-def singular_points(frozen: Any) -> FloatArray:
-    """Points where a density is not smooth: the finite ends of its support, and where panels crowd or do not match.
+def singular_points(law: Any) -> FloatArray:
+    """Points where a density is not smooth, increasing: finite ends of its support, and where panels crowd or disagree.
 
-    Parameters
-    ----------
-    frozen : frozen scipy.stats law
-        Anything with ``pdf``, ``cdf``, ``sf``, ``ppf``, ``isf`` and ``support``.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Increasing.
+    The law is any object with ``pdf``, ``cdf``, ``sf``, ``ppf``, ``isf`` and ``support``.
     """
-    left, right, series = density_panels(frozen)
-    order = np.argsort(left)
-    left, right, series = left[order], right[order], series[order]
-    lower, upper = (float(end) for end in frozen.support())
+    left, right, series = density_panels(law)
+    lower, upper = (float(end) for end in law.support())
     width = right - left
-    quartiles = float(frozen.ppf(0.75) - frozen.ppf(0.25))
+    quartiles = float(law.ppf(0.75) - law.ppf(0.25))
     room = np.minimum(np.minimum(left - lower, upper - right), quartiles)
     narrow = (width < SHARP * room) & (width > 0)
     sharp = np.flatnonzero(narrow)
@@ -44,7 +34,7 @@ def singular_points(frozen: Any) -> FloatArray:
     for cluster in np.split(sharp, np.flatnonzero(np.diff(sharp) > 1) + 1) if len(sharp) else []:
         narrowest = cluster[np.argmin(width[cluster])]
         if width[narrowest] > 1e-10 * quartiles:
-            inner.append(_locate(frozen, float(left[cluster[0]]), float(right[cluster[-1]])))
+            inner.append(_locate(law, float(left[cluster[0]]), float(right[cluster[-1]])))
         else:
             inner.append(float(left[narrowest] if narrow[narrowest - 1] else right[narrowest]))
     k = np.arange(POINTS)
@@ -56,21 +46,21 @@ def singular_points(frozen: Any) -> FloatArray:
     reach = np.minimum(width[:-1], width[1:])
     with np.errstate(over="ignore", invalid="ignore"):
         off |= np.abs(slopes[0][:-1] - slopes[1][1:]) * reach > np.maximum(size[:-1], size[1:])
-    # panels of no mass match no better than they must
+    # panels without mass need not match
     sure = ~narrow & (room > SHARP * quartiles) & (size * width > 1e-8 * JUMP)
     off &= sure[:-1] & sure[1:]
-    # a density that is noisy itself has steps all over, which mean nothing
+    # a noisy density has steps everywhere, which mean nothing
     inner += right[:-1][off].tolist() if off.sum() <= MAX_STEPS else []
     return np.unique([end for end in (lower, *inner, upper) if np.isfinite(end)])
 
 
-def _locate(frozen: Any, left: float, right: float) -> float:
-    """The point between left and right where the densities that continue from either side take over."""
+def _locate(law: Any, left: float, right: float) -> float:
+    """The point between left and right where the continuation of the density from one side gives way to the other."""
     reach = 8 * (right - left)
     nodes = np.cos((np.arange(8) + 0.5) * np.pi / 8)
     with np.errstate(all="ignore"):
         sides = [
-            np.polynomial.Chebyshev.fit(x, frozen.pdf(x), 7, domain=[x.min(), x.max()])
+            np.polynomial.Chebyshev.fit(x, law.pdf(x), 7, domain=[x.min(), x.max()])
             for x in (left - reach * (1 + nodes) / 2, right + reach * (1 + nodes) / 2)
         ]
     low, high = left, right
@@ -79,9 +69,9 @@ def _locate(frozen: Any, left: float, right: float) -> float:
     for _ in range(60):
         middle = 0.5 * (low + high)
         before, after = sides[0](middle), sides[1](middle)
-        if crosses:  # a kink: both continuations meet
+        if crosses:  # a kink: the continuations meet
             stays = (before < after) == rising
-        else:  # a jump: the density follows the one or the other
-            stays = abs(frozen.pdf(middle) - before) < abs(frozen.pdf(middle) - after)
+        else:  # a jump: the density follows one of them
+            stays = abs(law.pdf(middle) - before) < abs(law.pdf(middle) - after)
         low, high = (middle, high) if stays else (low, middle)
     return 0.5 * (low + high)

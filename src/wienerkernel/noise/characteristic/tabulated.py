@@ -1,4 +1,4 @@
-"""Costly characteristic functions as tables along the rays on which they are asked for."""
+"""Tables of costly characteristic functions along the rays on which they are evaluated."""
 
 from __future__ import annotations
 
@@ -24,25 +24,17 @@ for _k in range(DEGREE + 1):
 
 
 def _truncation(series: ComplexArray) -> FloatArray:
-    """Estimate of what a Chebyshev series leaves out; one coefficient may be small by chance."""
+    """Estimated truncation error of Chebyshev series; a single coefficient may be small by chance."""
     return np.maximum(np.abs(series[:, -1]), np.abs(series[:, -2]) / 16)
 
 
 def tabulated(direct: LogCF, unit: float = 1.0, power: int = 1) -> LogCF:
-    """Replace a costly log characteristic function by tables along the rays on which it is asked for.
+    """Replace the log characteristic function ``direct`` by tables along the rays on which it is evaluated.
 
-    A ray is cut into cells of equal length in log r, each with its own polynomial. Below r = 1/unit the table
-    holds log phi / t^power, which tends to a constant, and so keeps the relative accuracy. Cells that the
-    polynomial does not resolve, and points that are not on a common ray, are evaluated directly.
-
-    Parameters
-    ----------
-    direct : callable
-        log phi for complex t of shape (n,).
-    unit : float
-        Scale of the law.
-    power : int
-        1, or 2 if the mean is 0.
+    A ray is cut into cells of equal length in log r, each with its own polynomial. Below r = 1/unit, where unit is the
+    scale of the law, the table holds log phi / t^power, which tends to a constant (power 1, or 2 if the mean is 0) and
+    so keeps the relative accuracy. Cells that the polynomial does not resolve, and points that are not on a common
+    ray, are evaluated directly.
     """
     rays: dict[float, tuple[ComplexArray, IntArray]] = {}
     lock = RLock()  # threads share the table of a law
@@ -59,8 +51,8 @@ def tabulated(direct: LogCF, unit: float = 1.0, power: int = 1) -> LogCF:
         values[near] /= t[near] ** power
         values[~np.isfinite(values).all(axis=1)] = np.nan
         size, largest = np.abs(values).max(axis=1), np.minimum(np.abs(phi).max(axis=1), 1.0)
-        # Near 0 the relative error of log phi counts; farther out 2e-15 in phi itself is good enough, and
-        # around a zero of phi its logarithm is not smooth, but phi is.
+        # Near 0 the relative error of log phi counts; farther out an error of 2e-15 in phi is small enough, and
+        # around a zero of phi the logarithm is not smooth, but phi is.
         logarithm, plain = values @ _TO_CHEBYSHEV, phi @ _TO_CHEBYSHEV
         error = _truncation(logarithm)
         built = np.where(near, error <= 1e-13 * size, (error <= 1e-14 * size) | (error * largest <= 2e-15))

@@ -1,0 +1,124 @@
+"""Recorded residuals as noise: their empirical law."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import log1p
+
+from .._typing import ComplexArray, FloatArray, RandomState
+from .base import Noise, as_generator, cumulants_from_moments
+from .characteristic.characteristic_function import by_chunks
+from .identity import digest
+
+__all__ = ["Residuals", "log_mixture", "probabilities"]
+
+
+class Residuals(Noise):
+    """The empirical law of recorded residuals, each equally likely unless weighted.
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+        At least two different finite numbers.
+    weights : array-like of shape (n,), optional
+        Non-negative; normalized to sum 1.
+
+    Examples
+    --------
+    >>> noise = Residuals([-1.0, 0.0, 0.0, 1.0])
+    >>> noise.mean(), noise.var()
+    (0.0, 0.5)
+    """
+
+    discrete = True
+
+    def __init__(self, values: ArrayLike, weights: ArrayLike | None = None) -> None:
+        x = np.asarray(values, dtype=float)
+        if x.ndim != 1 or not np.all(np.isfinite(x)):
+            msg = f"residuals must be a one-dimensional array of finite numbers, got shape {x.shape}"
+            raise ValueError(msg)
+        p = probabilities(np.ones(len(x)) if weights is None else weights, len(x))
+        self.values, inverse = np.unique(x, return_inverse=True)
+        self.weights = np.bincount(inverse, weights=p).astype(np.float64)
+        if np.count_nonzero(self.weights) < 2:
+            msg = "residuals must contain at least two different values, or the noise has no variance"
+            raise ValueError(msg)
+        self._mean = float(self.values @ self.weights)
+        self._cumulative = np.minimum(np.cumsum(self.weights), 1.0)
+        self._cumulative[-1] = 1.0
+        self._survival = np.append(np.cumsum(self.weights[::-1])[::-1][1:], 0.0)
+        self.values.flags.writeable = self.weights.flags.writeable = False
+
+    def _made_of(self) -> tuple[Hashable, ...]:
+        return (digest(self.values, self.weights),)
+
+    def __repr__(self) -> str:
+        return f"<Residuals: {len(self.values)} values, mean {self.mean():.4g}, std {self.std():.4g}>"
+
+    def atoms(self) -> tuple[FloatArray, FloatArray]:
+        kept = self.weights > 0
+        return self.values[kept], self.weights[kept]
+
+    def cumulants(self, order: int = 8) -> FloatArray:
+        centered = self.values - self._mean
+        return cumulants_from_moments(self._mean, [centered**r @ self.weights for r in range(2, order + 1)])
+
+    def logcf(self, t: ArrayLike) -> ComplexArray:
+        t = np.asarray(t, dtype=complex)
+        centered = self.values - self._mean
+        flat = by_chunks(lambda t: log_mixture(self.weights, 1j * t[:, None] * centered), len(centered), t)
+        return flat + 1j * self._mean * t
+
+    def sector(self) -> float:
+        return np.pi / 2
+
+    def pdf(self, x: ArrayLike) -> FloatArray:  # noqa: ARG002
+        msg = "recorded residuals are discrete and have no density"
+        raise TypeError(msg)
+
+    def _before(self, x: ArrayLike) -> tuple[Any, Any]:
+        position = np.searchsorted(self.values, x, side="right")
+        return position, np.maximum(position - 1, 0)
+
+    def cdf(self, x: ArrayLike) -> FloatArray:
+        position, index = self._before(x)
+        return np.where(position == 0, 0.0, self._cumulative[index])
+
+    def sf(self, x: ArrayLike) -> FloatArray:
+        position, index = self._before(x)
+        return np.where(position == 0, 1.0, self._survival[index])
+
+    def ppf(self, q: ArrayLike) -> FloatArray:
+        q = np.asarray(q, dtype=float)
+        index = np.searchsorted(self._cumulative, np.clip(q, 0, 1), side="left")
+        return np.where((q >= 0) & (q <= 1), self.values[np.minimum(index, len(self.values) - 1)], np.nan)
+
+    def rvs(self, size: int | tuple[int, ...] = 1, random_state: RandomState = None) -> FloatArray:
+        uniform = as_generator(random_state).uniform(size=size)
+        return np.asarray(self.values[np.searchsorted(self._cumulative, uniform, side="right")])
+
+    def support(self) -> tuple[float, float]:
+        return float(self.values[0]), float(self.values[-1])
+
+
+def log_mixture(probabilities: FloatArray, exponents: ComplexArray) -> ComplexArray:
+    """Logarithm of sum_k p_k exp(z_k) over the last axis, with relative accuracy where all z_k are small."""
+    small = np.max(np.abs(exponents), axis=-1, initial=0.0) < 0.5
+    top = np.max(exponents.real, axis=-1, keepdims=True)
+    with np.errstate(divide="ignore"):
+        result = np.asarray(np.log(np.exp(exponents - top) @ probabilities) + top[..., 0])
+    result[small] = log1p(np.expm1(exponents[small]) @ probabilities)
+    return result
+
+
+def probabilities(weights: ArrayLike, n: int) -> FloatArray:
+    """Weights of shape (n,), checked and normalized to sum 1."""
+    p = np.asarray(weights, dtype=float)
+    if n == 0 or p.shape != (n,) or not np.all(np.isfinite(p)) or np.any(p < 0) or p.sum() == 0:
+        msg = f"weights must be {n} non-negative numbers with a positive sum, got {np.asarray(weights)!r}"
+        raise ValueError(msg)
+    return np.asarray(p / p.sum())

@@ -1,0 +1,59 @@
+"""Names and colors of all figures: one per cause, and apart for every reader."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from wienerkernel import RBF, TubeDisplay, WienerKernelRegressor
+from wienerkernel.evaluation.plotting import CAUSES, COLORS, LAWS, LIGHT
+from wienerkernel.evaluation.report import contents, page
+
+PAGES = ("#ffffff", "#14171c")
+
+
+def contrast(one, other):
+    """Contrast ratio of the Web Content Accessibility Guidelines; it depends on lightness only, not on hue."""
+
+    def luminance(color):
+        rgb = np.array([int(color[k : k + 2], 16) for k in (1, 3, 5)]) / 255
+        linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+        return linear @ [0.2126, 0.7152, 0.0722]
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.fixture(scope="module")
+def model():
+    X = np.linspace(0, 6, 8)[:, None]
+    return WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.3)", tuning=None).fit(X, np.sin(X[:, 0]))
+
+
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+def test_neighboring_tubes_differ_in_lightness_and_lines_stand_out_from_the_page(theme):
+    for inner, outer in pairwise(LAWS):
+        assert contrast(COLORS[inner][theme], COLORS[outer][theme]) > 1.3
+    for name in (*(f"{law}-line" for law in LAWS), "mean", "truth", "text"):
+        assert contrast(COLORS[name][theme], PAGES[theme]) > 3
+
+
+def test_tubes_are_nested_and_named_by_cause(model):
+    display = TubeDisplay.from_estimator(model, np.linspace(-2, 8, 50), width=2.0)
+    _, labels = display.ax_.get_legend_handles_labels()
+    noise, unexplored, observation = CAUSES.values()
+    assert labels == [noise, f"+ {unexplored}", f"+ {observation}", "mean"]
+    widths = [np.ptp(tube.get_paths()[0].vertices[:, 1]) for tube in display.ax_.collections]
+    orders = [tube.get_zorder() for tube in display.ax_.collections]
+    assert widths == sorted(widths)
+    assert orders == sorted(orders, reverse=True), "a wider tube would hide a narrower one"
+
+
+def test_the_report_takes_names_and_colors_from_the_one_table(model):
+    html = page(contents(model))
+    for name, (light, dark) in COLORS.items():
+        assert f"--{name}: light-dark({light}, {dark});" in html
+        assert html.count(light) == 1
+    for name in CAUSES.values():
+        assert name in html
+    assert LIGHT["mean"] == COLORS["mean"][0]
