@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -18,6 +19,8 @@ from ..kernels import Kernel
 
 __all__ = ["BOUND", "Level", "Nodes", "NoiseLevel", "features", "level_nodes"]
 
+LEVELS = ("input",)
+"""Levels that can be learned: as a function of the input."""
 BOUND = 3.0
 PRIOR_STD = 0.8
 """Standard deviation of g(x) before the data are seen; the predictions hardly depend on it between 0.6 and 1.2."""
@@ -96,3 +99,24 @@ def level_nodes(log_variance: FloatArray, number: int = 5) -> Nodes:
     """Gauss-Hermite nodes of log s(x) about its estimate, (number, m), and their probabilities."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(number)
     return nodes[:, None] * np.sqrt(log_variance), weights / weights.sum()
+
+
+def check_noise_level(level: Any) -> Any:
+    """The ``noise_level`` that a user asks for: None, one of `LEVELS`, or a function."""
+    if level is None or callable(level) or (isinstance(level, str) and level in LEVELS):
+        return level
+    msg = f"noise_level must be None, {', '.join(map(repr, LEVELS))}, or a function of X, got {level!r}"
+    raise ValueError(msg)
+
+
+def checked_level(values: Any, n: int) -> FloatArray:
+    """Values of a level function at n inputs, which must be positive."""
+    array = np.asarray(values, dtype=float)
+    if array.shape != (n,):
+        raise ValueError(
+            f"noise_level(X) must return one value for each of the {n} rows of X, got shape {array.shape}"
+        )
+    if not np.all((array > 0) & np.isfinite(array)):
+        row = int(np.argmin((array > 0) & np.isfinite(array)))
+        raise ValueError(f"noise_level(X) must be positive and finite, got {array[row]} for row {row}")
+    return array

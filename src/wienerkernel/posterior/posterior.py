@@ -15,7 +15,7 @@ from ..backend import arrays
 from ..chaos import ChaosForm, Expansion, lift, two_term
 from ..kernels import FeatureMap
 from ..noise.base import Noise
-from ..noise.level import Level, Nodes, NoiseLevel, level_nodes
+from ..noise.level import Level, Nodes, NoiseLevel, checked_level, level_nodes
 from ..smoother import Smoother
 from ..smoother.gradient import mean_gradient, variance_gradients
 from ..smoother.leave_one_out import leave_one_out
@@ -91,7 +91,7 @@ class Posterior:
         if self.level is None:
             return given[None], np.ones(1)
         inputs = arrays.as_numpy(X)
-        scale = given * self.level(inputs)
+        scale = given * checked_level(self.level(inputs), len(inputs))
         if not isinstance(self.level, Level):
             return scale[None], np.ones(1)
         nodes, probabilities = level_nodes(self.level.log_variance(inputs))

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from .._typing import FloatArray, RandomState
 from ..law.hdi import shortest
 from ..transform import Transform
-from .distribution import PredictiveDistribution
 
 __all__ = ["TransformedDistribution"]
 
@@ -29,6 +28,7 @@ class TransformedDistribution:
     Parameters
     ----------
     base : PredictiveDistribution
+        Or another law with its methods.
     transform : Transform
 
     Examples
@@ -41,7 +41,7 @@ class TransformedDistribution:
     True
     """
 
-    def __init__(self, base: PredictiveDistribution, transform: Transform) -> None:
+    def __init__(self, base: Any, transform: Transform) -> None:
         self.base, self.transform = base, transform
         self.of, self.shape = base.of, base.shape
 

@@ -19,6 +19,8 @@ from ..kernels import Kernel
 from ..noise import Noise
 from ..noise.base import as_generator
 from ..noise.family import Family, NoiseModel, noise_model
+from ..noise.level import NoiseLevel
+from ..transform import Transform
 from .data import Data, Parameters
 from .likelihood import Likelihood, relative_scales
 from .loo_score import LeaveOneOutScore
@@ -51,6 +53,14 @@ class TuningResult:
     parameters : dict of str to float
         All free parameters by name: kernel hyperparameters, ``noise.std``, shapes of the noise.
     n_evaluations : int
+    level : Level, callable or None
+        The noise level s(x), learned or given.
+    transform : Transform or None
+        The transform of the response, with its exponent.
+    level_evidence : float
+        Gain in log evidence that a learned level brings over a constant one; below -3 the level is constant.
+    shape_gain : float
+        Gain in the leave-one-out log score over normal noise, where ``noise="auto"`` found another shape.
     output_scale : ndarray of shape (n_y,)
         Output k has the kernel and the noise times ``output_scale[k]`` (the kernel twice). The scales multiply to 1.
 
@@ -71,6 +81,10 @@ class TuningResult:
     parameters: dict[str, float] = field(default_factory=dict)
     n_evaluations: int = 0
     output_scale: FloatArray = field(default_factory=lambda: np.ones(1))
+    level: NoiseLevel | None = None
+    transform: Transform | None = None
+    level_evidence: float = 0.0
+    shape_gain: float = 0.0
 
 
 def tune(
