@@ -22,11 +22,11 @@ from functools import cached_property
 from math import log, sqrt
 
 import numpy as np
+from scipy.optimize import elementwise
 from scipy.special import ndtri
 
-from .._typing import Array, FloatArray
+from .._typing import Array, FloatArray, IntArray
 from ..backend import arrays
-from ..backend.golden import golden_sections
 from ..law import LinearCombination
 from ..noise.base import Noise
 from ..posterior import Posterior
@@ -302,7 +302,7 @@ def _warn_if_falsified(posterior: Posterior, norm: float, confidence: float) -> 
 def _chernoff_tail(claim: _Claim, sign: float) -> FloatArray:
     """inf_s (K(sign s) + ln(1/p)) / s over s > 0, with K(s) = log E exp(s (Yhat - mu)).
 
-    Every s gives a valid bound. In u = 1/s - 1/s_max the function is convex, so golden sections find the least.
+    Every s gives a valid bound. In u = 1/s - 1/s_max the function is convex: it has one minimum.
     """
     ((_, weights, counts),) = claim.law.terms
     weights = sign * weights  # Yhat - mu = sum_j w_j (M_j - m0)
@@ -317,11 +317,14 @@ def _chernoff_tail(claim: _Claim, sign: float) -> FloatArray:
     std = claim.law.std()
     unit = np.where(std > 0, std, 1.0) / sqrt(2 * information)  # 1/s of the normal law
 
-    def margin(log_u: FloatArray) -> FloatArray:
-        s = 1 / (least + unit * np.exp(log_u))
-        argument = weights * s[:, None]
+    def margin(log_u: FloatArray, row: IntArray) -> FloatArray:
+        s = 1 / (least[row] + unit[row] * np.exp(log_u))
+        argument = weights[row] * s[:, None]
         generating = noise.logcf(-1j * argument).real - noise.mean() * argument
         return np.asarray((generating @ counts + information) / s)
 
-    _, least_margin = golden_sections(margin, np.full(len(unit), -12.0), np.full(len(unit), 12.0), 40)
-    return np.where(std > 0, least_margin, 0.0)
+    row, grid = np.arange(len(unit)), np.linspace(-12.0, 12.0, 13)
+    table = np.stack([margin(np.full(len(unit), log_u), row) for log_u in grid])
+    middle = grid[np.argmin(table, axis=0)]
+    found = elementwise.find_minimum(margin, (middle - 2.0, middle, middle + 2.0), args=(row,))
+    return np.where(std > 0, np.fmin(found.f_x, table.min(axis=0)), 0.0)

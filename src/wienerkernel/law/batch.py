@@ -89,7 +89,7 @@ class Batch:
     @cached_property
     def _rows(self) -> Rows:
         """The rows as they are, neither moved nor scaled."""
-        return Rows(tuple(Terms(*term) for term in self.terms), self.normal_std)
+        return Rows(tuple(Terms(*term) for term in self.terms), self.normal_std)  # whose square may underflow
 
     @cached_property
     def support(self) -> Pair:
@@ -101,7 +101,7 @@ class Batch:
     def atomic(self) -> NDArray[np.bool_]:
         """Whether a law has atoms, because it has terms and all of them have, shape S."""
         rows = self._rows
-        return (rows.atomic & (rows.copies > 0) & (self.normal_std == 0)).reshape(self.shape)
+        return np.reshape(rows.atomic & (rows.copies > 0) & (self.normal_std == 0), self.shape)
 
     def values(self, name: str, y: FloatArray) -> Pair:
         """``name`` ("pdf", "cdf" or "sf") at y and its error, each of shape broadcast(y.shape, S)."""

@@ -368,7 +368,7 @@ def _heavy_tails(candidates: _Candidates) -> Iterator[Part]:
     rows, decay = candidates.rows, candidates.decay
     heavy = (candidates.nodes > MANY_NODES) & (decay < FAST) & (not rows.bounded) & ~rows.atomic
     low, high = candidates.window
-    for index in _groups(heavy, np.ceil(2 * np.log(decay)), np.arange(len(rows)) // MAX_ROWS):
+    for index in _groups(heavy, np.ceil(2 * np.log(decay)), np.arange(float(len(rows))) // MAX_ROWS):
         yield index, Graded(rows.take(index), (low[index], high[index]), float(decay[index].max()))
 
 

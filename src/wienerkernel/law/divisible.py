@@ -40,7 +40,18 @@ FAMILIES: dict[str, Family] = {
 """Family -> name, shapes and factor of the scale of the law with n times the cumulants; loc is n times as large."""
 
 FORMULAS = frozenset(
-    "laplace laplace_asymmetric exponnorm logistic hypsecant genlogistic loggamma gumbel_r gumbel_l moyal".split()
+    [
+        "laplace",
+        "laplace_asymmetric",
+        "exponnorm",
+        "logistic",
+        "hypsecant",
+        "genlogistic",
+        "loggamma",
+        "gumbel_r",
+        "gumbel_l",
+        "moyal",
+    ]
 )
 """Infinitely divisible laws with a continuous formula for log phi, but without a family that is closed."""
 
