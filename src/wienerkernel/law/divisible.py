@@ -35,7 +35,6 @@ FAMILIES: dict[str, Family] = {
     "nbinom": lambda n, k, p: ("nbinom", (n * k, p), 1.0),
     "geom": lambda n, p: ("nbinom", (n, p), 1.0),
     "binom": lambda n, k, p: ("binom", (n * k, p), 1.0),
-    "bernoulli": lambda n, p: ("binom", (n, p), 1.0),
 }
 """Family -> name, shapes and factor of the scale of the law with n times the cumulants; loc is n times as large."""
 
@@ -115,7 +114,7 @@ def _is_divisible(law: Noise) -> bool:
         return False
     if law.name in MONOTONE:
         return MONOTONE[law.name](*law.shapes)
-    return law.name in FORMULAS or (law.name in FAMILIES and law.name not in {"binom", "bernoulli"})
+    return law.name in FORMULAS or (law.name in FAMILIES and law.name != "binom")
 
 
 def with_whole_counts(
@@ -124,10 +123,11 @@ def with_whole_counts(
     """The same terms, with laws of their own for counts that are not whole, where those have a name.
 
     Atoms and convolutions need whole counts. Characteristic functions do not, and there the terms of a continuous law
-    share their tables if they stay together. Of a discrete law, all counts but 1 become laws of their own: the atoms of
-    one law of more values are fewer than the sums of many.
+    share their tables if they stay together. Of an unbounded discrete law, all counts but 1 become laws of their own, which
+    have fewer atoms than the sums of many such laws.
     """
-    values = np.unique(counts[counts != 1 if law.discrete else ~is_whole(counts)])
+    lattice = law.discrete and np.isinf(law.support()[1])
+    values = np.unique(counts[counts != 1 if lattice else ~is_whole(counts)])
     if not len(values) or (not law.discrete and len(values) > MAX_LAWS):
         return [(law, weights, counts)]
     named = [(part, counts == n) for n in values if (part := power(law, float(n))) is not None]
