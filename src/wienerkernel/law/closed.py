@@ -15,7 +15,7 @@ from .ray import EPS, Values
 __all__ = ["ClosedForm", "GammaSum", "Normal", "PointMass", "SingleTerm", "gamma_shape"]
 
 SAME = 1e-13
-"""Points that differ by less, relative to their size, are the same atom."""
+"""Points that differ by less, in standard deviations or relative to their size, are the same atom."""
 
 
 def gamma_shape(noise: Noise) -> float | None:
