@@ -11,6 +11,7 @@ from scipy.special import ndtri
 from .._typing import FloatArray, IntArray
 from .closed import SAME, ClosedForm
 from .dispatch import parts
+from .fourier import grid
 from .quantile import solve, wilson_hilferty
 from .ray import Inversion, Values
 from .rows import Rows
@@ -19,6 +20,8 @@ from .values import between, empty, put
 
 __all__ = ["Block"]
 
+NEAR = 1e-3
+"""Part of a step of the grid of atoms by which a search may miss an atom."""
 TAIL = 1e-7
 """Probability below which relative accuracy needs the saddle point."""
 POOR = 5e-13
@@ -146,4 +149,29 @@ class Block:
                 atomic[again],
             )
         snap = getattr(inversion, "snap", None)
-        return (snap(x, np.arange(len(index))) if snap else x), np.fmin(error, 1.0)
+        if snap:
+            x = snap(x, np.arange(len(index)))
+        elif atomic.any():
+            x, error = self._at_atoms(inversion, index, x, error, p, upper, atomic)
+        return x, np.fmin(error, 1.0)
+
+    def _at_atoms(
+        self,
+        inversion: Inversion,
+        index: IntArray,
+        x: FloatArray,
+        error: FloatArray,
+        p: FloatArray,
+        upper: NDArray[np.bool_],
+        atomic: NDArray[np.bool_],
+    ) -> tuple[FloatArray, FloatArray]:
+        """Quantiles of laws with atoms moved to the grid that the atoms lie on; without one, the error says how far F is."""
+        origin, step = (part[index, None] for part in grid(self.rows))
+        on_grid = atomic & (step > 0)
+        steps = np.where(on_grid, step, 1.0)
+        near = origin + steps * np.rint((x - origin) / steps)
+        moved = on_grid & (np.abs(near - x) < NEAR * steps)
+        x = np.where(moved, near, x)
+        values = self._values(inversion, index, False, x, np.arange(len(index)))
+        off = np.abs(np.where(upper, values.sf, values.cdf) - p)
+        return x, np.where(atomic & ~moved, np.maximum(error, off), error)

@@ -17,7 +17,7 @@ from .rows import Rows
 from .terms import COARSE, Terms
 from .values import between, joined
 
-__all__ = ["DECAY", "TRUNCATION", "Fourier", "decay_point", "revival", "window"]
+__all__ = ["DECAY", "TRUNCATION", "Fourier", "decay_point", "grid", "revival", "window"]
 
 EXPONENT = 36.0
 """Tails below e^-36 = 2e-16 are left out."""
@@ -130,6 +130,19 @@ def revival(rows: Rows, decay: FloatArray) -> FloatArray:
             t.append(np.where(np.isfinite(later), later, decay[:, None]))
     level = rows.logcf(np.concatenate(t, axis=1).astype(complex)).real
     return np.asarray(np.exp(np.max(np.nan_to_num(level, nan=0.0), axis=1)))
+
+
+def grid(rows: Rows) -> tuple[FloatArray, FloatArray]:
+    """Origin and step of the grid that all values of a row lie on, where all terms have atoms; the step is 0 without one."""
+    origin, steps = np.zeros(len(rows)), []
+    for terms in rows.terms:
+        atoms = _atoms(terms.noise)
+        step = _grid(atoms)
+        origin += terms.weights @ terms.counts * (atoms[0] if len(atoms) else 0.0)
+        steps.append([step * _grid(np.append(w, 0.0)) if np.any(w) else 0.0 for w in terms.weights])
+    return origin, np.array(
+        [_grid(np.append(np.array(row)[np.nonzero(row)], 0.0)) for row in zip(*steps, strict=True)]
+    )
 
 
 def _atoms(noise: Noise) -> FloatArray:
