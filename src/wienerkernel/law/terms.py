@@ -1,25 +1,31 @@
-"""Terms of one law: rows of weights, and the sums over them of its log characteristic function."""
+"""Terms of one law: rows of weights, and the sums over them of its log characteristic function, with derivatives."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
 from .._typing import ComplexArray, FloatArray, IntArray
+from ..backend.linalg import matmul
 from ..noise import Noise, Residuals
 from .band import band_table
-from .ray_table import POINTS, STEPS, ray_table, spread
+from .ray_table import COARSE, DEGREE, SMOOTH, Law, stencil, table_of
 
-__all__ = ["COARSE", "Terms"]
+__all__ = ["COARSE", "SumAtNodes", "SumOnRay", "Terms", "WeightSum"]
 
 MANY = 2**12
 """Arguments of phi for which a table pays."""
-COARSE = 1e-3
-"""Tolerance of what only chooses a method."""
 CHUNK = 2**19
-"""Complex numbers held at once in a sum over weights."""
+"""Complex numbers held at once in a sum over weights,"""
+BLOCK = 2**14
+"""and weights that enter a histogram at once: they stay in the cache."""
+CELLS = 64
+"""Histograms begin and end at multiples of this, so that one table serves many of them."""
+DIFFERENCE = 3e-5
+"""Step of central differences in the logarithm of the argument."""
 
 
 class Terms:
@@ -35,12 +41,12 @@ class Terms:
 
     def __init__(self, noise: Noise, weights: FloatArray, counts: FloatArray) -> None:
         self.noise, self.weights, self.counts = noise, weights, counts
-        self._cache: dict[float, tuple[int, FloatArray]] = {}
+        self._histograms: dict[tuple[float, int, float, float], Histogram] = {}
 
     def take(self, index: IntArray) -> Terms:
         """The rows with these indices."""
         terms = Terms(self.noise, self.weights[index], self.counts)
-        terms._cache = {step: (first, table[:, index]) for step, (first, table) in list(self._cache.items())}
+        terms._histograms = {key: known.take(index) for key, known in list(self._histograms.items())}
         return terms
 
     @cached_property
@@ -83,84 +89,269 @@ class Terms:
         return low, high
 
     @cached_property
-    def _cells(self) -> float:
-        magnitude = np.abs(self.weights[self.weights != 0])
-        return (
-            float(np.log(magnitude.max() / magnitude.min()) / STEPS[0] + 2 * POINTS)
-            if magnitude.size
-            else 0.0
-        )
+    def _smallest(self) -> float:
+        """Smallest weight in modulus that is not 0; inf if all are."""
+        magnitude = np.abs(self.weights)
+        return float(np.min(magnitude, initial=np.inf, where=magnitude > 0))
 
     def logcf_on_ray(self, r: FloatArray, theta: float, tolerance: float) -> ComplexArray:
         """Log characteristic function of the sum at t = r e^{-i theta}, as :meth:`Rows.logcf_on_ray`."""
-        if not self._cells:  # all weights are 0
+        largest = float(np.max(self.largest))
+        if not largest:
             return np.zeros((len(self.weights), len(r)), dtype=complex)
-        # The table pays when each of its cells serves several weights.
-        if self.weights.size * len(r) > CHUNK // 8 and self.weights.size > 2 * self._cells:
-            return self._spread(r, theta, tolerance)
+        # A table pays when each of its cells serves several weights.
+        cells = 20 * np.log(largest / self._smallest) + 32
+        if self.weights.size * len(r) > CHUNK // 8 and self.weights.size > 2 * cells:
+            return SumOnRay(self, r, theta, tolerance).value(self.noise)
         return self.logcf(np.broadcast_to(r * np.exp(-1j * theta), (len(self.weights), len(r))))
 
     def logcf(self, t: ComplexArray) -> ComplexArray:
         """Log characteristic function of each row at its own nodes ``t`` of shape (rows, K), same shape."""
-        result = np.zeros(t.shape, dtype=complex)
-        n, width = self.weights.shape
-        step = max(1, CHUNK // max(1, n * t.shape[1]))
-        for start in range(0, width, step):
-            part = slice(start, start + step)
-            terms = self._log_terms(self.weights[:, part, None] * t[:, None, :])
-            result += np.einsum("rdk,d->rk", terms, self.counts[part])
+        return SumAtNodes(self, t).value(self.noise)
+
+    def histogram(self, step: float, points: int, small: float, rough: float) -> Histogram:
+        """Histogram of the weights with small <= |w| < rough, made once."""
+        key = step, points, small, rough
+        if key not in self._histograms:
+            low, high = max(small, self._smallest), min(rough, float(np.max(self.largest)))
+            low = min(low, high)
+            first = CELLS * int(np.floor((np.log(low) / step - points) / CELLS))
+            cells = CELLS * int(np.ceil((np.log(high) / step + points - first) / CELLS))
+            self._histograms[key] = Histogram(self.weights, self.counts, step, points, (small, rough), first, cells)
+        return self._histograms[key]
+
+
+class Histogram:
+    """Weights on a grid of log|w|, such that sums over them integrate smooth functions as the weights do.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (rows, D)
+    counts : ndarray of shape (D,)
+    step : float
+    points : int
+        Points of the stencil.
+    limits : tuple of float
+        Smaller weights enter power sums, relative to the first limit; larger ones do not count.
+    first, cells : int
+        The grid is first * step, (first + 1) * step, ...
+    """
+
+    def __init__(
+        self,
+        weights: FloatArray,
+        counts: FloatArray,
+        step: float,
+        points: int,
+        limits: tuple[float, float],
+        first: int,
+        cells: int,
+    ) -> None:
+        self.weights, self.counts, self.step, self.points = weights, counts, step, points
+        self.limits, self.first, self.cells = limits, first, cells
+
+    def take(self, index: IntArray) -> Histogram:
+        """The rows with these indices."""
+        arguments = self.step, self.points, self.limits, self.first, self.cells
+        some = Histogram(self.weights[index], self.counts, *arguments)
+        if "sums" in self.__dict__:
+            some.__dict__["sums"] = tuple(table[index] for table in self.sums)
+        return some
+
+    def _blocks(self) -> Iterator[tuple[slice, FloatArray, tuple[IntArray, IntArray], IntArray, FloatArray]]:
+        """Blocks of rows: small weights over their limit, and where the others are, in the block and in the histogram."""
+        rows = max(1, BLOCK // self.weights.shape[1])
+        small, rough = self.limits
+        for start in range(0, len(self.weights), rows):
+            part = slice(start, start + rows)
+            weights = self.weights[part]
+            magnitude = np.abs(weights)
+            is_small = magnitude < small
+            chosen = np.nonzero(~is_small & (magnitude < rough) & (magnitude > 0))
+            below = np.where(is_small, weights, 0.0) / small if small else weights[:, :0]
+            position, stencils = stencil(np.log(magnitude[chosen]) / self.step - self.first, self.points)
+            # a cell has one column for positive and one for negative weights
+            position *= 2
+            position += weights[chosen] < 0
+            position += 2 * self.cells * chosen[0]
+            yield part, below, chosen, position, stencils
+
+    @cached_property
+    def sums(self) -> tuple[FloatArray, FloatArray]:
+        """Histograms (rows, 2 * cells), and power sums (rows, DEGREE) of the small weights."""
+        powers, mass = np.zeros((len(self.weights), DEGREE)), np.empty((len(self.weights), 2 * self.cells))
+        for part, below, (_, column), position, stencils in self._blocks():
+            power = below.copy()
+            for k in range(DEGREE if below.size else 0):
+                powers[part, k] = power @ self.counts
+                power *= below
+            block = mass[part]
+            block[:] = 0.0
+            counts = self.counts[column]
+            for p in range(self.points):
+                stencils[p] *= counts
+                block.ravel()[:] += np.bincount(position + 2 * p, stencils[p], minlength=block.size)
+        return mass, powers
+
+    def pullback(self, by_cell: FloatArray, by_power: FloatArray) -> FloatArray:
+        """Interpolated ``by_cell`` at each weight, or the polynomial with coefficients ``by_power``: (rows, D)."""
+        result = np.empty(self.weights.shape)
+        for part, below, chosen, position, stencils in self._blocks():
+            block, cells = result[part], by_cell[part].ravel()
+            block[:] = 0.0
+            for k in range(DEGREE - 1 if below.size else -1, -1, -1):  # Horner
+                block += by_power[part, k, None]
+                block *= below
+            found = np.zeros(len(position))
+            for p in range(self.points):
+                stencils[p] *= cells[position + 2 * p]
+                found += stencils[p]
+            block[chosen] = found
         return result
 
-    def _log_terms(self, t: ComplexArray) -> ComplexArray:
-        """Log phi of the noise, from a table where each value costs a sum over many atoms."""
-        if isinstance(self.noise, Residuals) and t.size > MANY and not np.any(t.imag):
-            table = band_table(self.noise)
-            if table.covers(float(np.max(np.abs(t)))):
-                return table.logcf(t.real)
-        with np.errstate(all="ignore"):
-            return self.noise.logcf(t)
 
-    def _histograms(self, step: float) -> tuple[int, FloatArray]:
-        """First cell and (2, rows, cells) histograms of log|w| for positive and negative weights, made once."""
-        if step not in self._cache:
-            row, column = np.nonzero(self.weights)
-            weight = self.weights[row, column]
-            position = np.log(np.abs(weight)) / step
-            first = int(np.floor(position.min())) - POINTS
-            cells = int(np.ceil(position.max())) + POINTS - first + 1
-            histograms = np.zeros((2, len(self.weights), cells))
-            for histogram, chosen in zip(histograms, (weight > 0, weight < 0), strict=True):
-                mass = self.counts[column[chosen]]
-                histogram += spread(position[chosen] - first, mass, row[chosen], histogram.shape)
-            self._cache[step] = first, histograms
-        return self._cache[step]
+class WeightSum(Protocol):
+    """E(t) = sum_j n_j log phi(w_j t) for rows of weights at fixed nodes, as a function of the law.
 
-    def _spread(self, r: FloatArray, theta: float, tolerance: float) -> ComplexArray:
-        log_r = np.log(r)
-        table = ray_table(self.noise, theta, tolerance)
-        first, histograms = self._histograms(table.step)
-        cells = histograms.shape[2]
-        table.cover(first * table.step + log_r.min(), (first + cells) * table.step + log_r.max())
-        rough = np.exp(table.smooth_until - log_r.max())
-        if np.any(np.maximum(*self.largest) >= rough):
-            # beyond a zero of phi there is no interpolation: the few largest weights go one by one
-            small = Terms(self.noise, np.where(np.abs(self.weights) < rough, self.weights, 0.0), self.counts)
-            result = small.logcf_on_ray(r, theta, tolerance)
-            row, column = np.nonzero(np.abs(self.weights) >= rough)
-            t = r * np.exp(-1j * theta)
-            for some in _chunks(np.arange(len(row)), max(1, CHUNK // len(r))):
-                terms = self._log_terms(self.weights[row[some], column[some], None] * t)
-                np.add.at(result, row[some], terms * self.counts[column[some], None])
-            return result
-        result = np.empty((len(self.weights), len(r)), dtype=complex)
-        for start in range(0, len(r), step := max(1, 2 * CHUNK // cells)):
+    ``reliable``, of shape (rows,), is the |t| up to which E is accurate.
+    """
+
+    reliable: FloatArray
+
+    def value(self, law: Law) -> ComplexArray:
+        """E, of shape (rows, K)."""
+
+    def pullback(self, law: Law, cotangent: ComplexArray) -> FloatArray:
+        """Re sum_k cotangent_k w dE_k/dw for each weight, of shape (rows, D)."""
+
+
+class SumAtNodes:
+    """The sum term by term, each row at its own nodes ``t`` of shape (rows, K)."""
+
+    def __init__(self, terms: Terms, t: ComplexArray) -> None:
+        self.terms, self.t = terms, t
+        self.reliable = np.full(len(t), np.inf)
+
+    def _parts(self) -> Iterator[tuple[slice, ComplexArray]]:
+        step = max(1, CHUNK // max(1, self.t.size))
+        for start in range(0, self.terms.weights.shape[1], step):
             part = slice(start, start + step)
-            plus, minus = table.matrix(first, cells, log_r[part])
-            result.real[:, part] = histograms[0] @ plus[0].T + histograms[1] @ minus[0].T
-            result.imag[:, part] = histograms[0] @ plus[1].T + histograms[1] @ minus[1].T
+            yield part, self.terms.weights[:, part, None] * self.t[:, None, :]
+
+    def value(self, law: Law) -> ComplexArray:
+        """E, of shape (rows, K)."""
+        result = np.zeros(self.t.shape, dtype=complex)
+        for part, argument in self._parts():
+            result += np.einsum("rdk,d->rk", _log_phi(law, argument), self.terms.counts[part])
         return result
 
+    def pullback(self, law: Law, cotangent: ComplexArray) -> FloatArray:
+        """Re sum_k cotangent_k w dE_k/dw for each weight, of shape (rows, D)."""
+        result = np.empty(self.terms.weights.shape)
+        for part, argument in self._parts():
+            result[:, part] = np.einsum("rdk,rk->rd", _slope(law, argument), cotangent).real
+        return np.asarray(result * self.terms.counts)
 
-def _chunks(index: IntArray, size: int) -> Iterator[IntArray]:
-    for start in range(0, len(index), size):
-        yield index[start : start + size]
+
+class SumOnRay:
+    """The sum by histograms, all rows at the same nodes t = r e^{-i theta}.
+
+    Weights that do not interpolate at all nodes, because phi has zeros, are summed one by one.
+
+    Parameters
+    ----------
+    terms : Terms
+    r : ndarray of shape (K,)
+    theta, tolerance : float
+    careful : bool
+        False interpolates these weights all the same, and states in ``reliable`` how far that is accurate.
+    """
+
+    def __init__(
+        self, terms: Terms, r: FloatArray, theta: float, tolerance: float, careful: bool = True
+    ) -> None:
+        self.terms, self.r, self.theta, self.tolerance = terms, r, theta, tolerance
+        self.log_r, self.farthest = np.log(r), float(np.max(r))
+        table, largest = table_of(terms.noise, theta, tolerance), np.maximum(*terms.largest)
+        table.cover(table.start * table.step, float(np.log(largest.max() * self.farthest)))
+        # Power sums are for weights that change all the time; a histogram that is made once can be wide.
+        self.series_until = table.series_until if tolerance == SMOOTH else -np.inf
+        rough = np.exp(table.smooth_until) / self.farthest
+        self.reliable = np.full(len(largest), np.inf)
+        if not careful:
+            beyond = largest >= rough
+            self.reliable[beyond] = np.exp(table.smooth_until) / largest[beyond]
+            rough = np.inf
+        self.rough = np.nonzero(np.abs(terms.weights) >= rough) if np.any(largest >= rough) else ([], [])
+        small = float(np.exp(self.series_until)) / self.farthest
+        self.histogram = terms.histogram(table.step, table.points, small, float(rough))
+
+    def value(self, law: Law) -> ComplexArray:
+        """E, of shape (rows, K)."""
+        mass, powers = self.histogram.sums
+        result = np.zeros((len(mass), len(self.r)), dtype=complex)
+        for part, (real, imag) in self._matrices(law, slopes=False):
+            result.real[:, part] = matmul(mass, real, transpose_b=True)
+            result.imag[:, part] = matmul(mass, imag, transpose_b=True)
+        if np.isfinite(self.series_until):
+            series = self._series(law)
+            result.real += powers @ series.real
+            result.imag += powers @ series.imag
+        for row, column, argument in self._rough_parts():
+            np.add.at(result, row, _log_phi(law, argument) * self.terms.counts[column, None])
+        return result
+
+    def pullback(self, law: Law, cotangent: ComplexArray) -> FloatArray:
+        """Re sum_k cotangent_k w dE_k/dw for each weight, of shape (rows, D)."""
+        real_part, imag_part = np.ascontiguousarray(cotangent.real), np.ascontiguousarray(cotangent.imag)
+        by_cell = np.zeros((len(cotangent), 2 * self.histogram.cells))
+        for part, (real, imag) in self._matrices(law, slopes=True):
+            by_cell += matmul(np.ascontiguousarray(real_part[:, part]), real)
+            by_cell -= matmul(np.ascontiguousarray(imag_part[:, part]), imag)
+        by_power = np.zeros((len(cotangent), DEGREE))
+        if np.isfinite(self.series_until):
+            series = self._series(law)
+            by_power = (real_part @ series.real.T - imag_part @ series.imag.T) * np.arange(1.0, DEGREE + 1)
+        result = self.histogram.pullback(by_cell, by_power)
+        for row, column, argument in self._rough_parts():
+            result[row, column] = np.einsum("nk,nk->n", _slope(law, argument), cotangent[row]).real
+        return np.asarray(result * self.terms.counts)
+
+    def _matrices(self, law: Law, slopes: bool) -> Iterator[tuple[slice, FloatArray]]:
+        """Tables of log phi, or of its derivative by log r, for some nodes after the other."""
+        table, first, cells = table_of(law, self.theta, self.tolerance), self.histogram.first, self.histogram.cells
+        low, high = first * table.step + self.log_r.min(), (first + cells) * table.step + self.log_r.max()
+        table.cover(low - 4 * table.step, high + 4 * table.step)
+        for start in range(0, len(self.r), step := max(1, CHUNK // cells)):
+            part = slice(start, start + step)
+            yield part, table.matrix(first, cells, self.log_r[part], slopes)
+
+    def _series(self, law: Law) -> ComplexArray:
+        """Terms of the polynomial for weights at the limit of the small ones: (DEGREE, K)."""
+        coefficients = table_of(law, self.theta, self.tolerance).series(self.series_until)
+        return np.asarray(coefficients[:, None] * (self.r / self.farthest) ** np.arange(1, DEGREE + 1)[:, None])
+
+    def _rough_parts(self) -> Iterator[tuple[IntArray, IntArray, ComplexArray]]:
+        t = self.r * np.exp(-1j * self.theta)
+        for start in range(0, len(self.rough[0]), step := max(1, CHUNK // len(t))):
+            row, column = (index[start : start + step] for index in self.rough)
+            yield row, column, self.terms.weights[row, column, None] * t
+
+
+def _log_phi(law: Law, t: ComplexArray) -> ComplexArray:
+    """Log phi, from a table where each value costs a sum over many atoms."""
+    if isinstance(law, Residuals) and t.size > MANY and not np.any(t.imag):
+        table = band_table(law)
+        if table.covers(float(np.max(np.abs(t)))):
+            return table.logcf(t.real)
+    with np.errstate(all="ignore"):
+        return law.logcf(t)
+
+
+def _slope(law: Law, t: ComplexArray) -> ComplexArray:
+    """Derivative of log phi by log t, by central differences; 0 where phi is not known."""
+    with np.errstate(all="ignore"):
+        difference = _log_phi(law, t * np.exp(DIFFERENCE)) - _log_phi(law, t * np.exp(-DIFFERENCE))
+        # the logarithm is known up to multiples of 2 pi i
+        difference.imag -= 2 * np.pi * np.rint(difference.imag / (2 * np.pi))
+        return np.where(np.isfinite(difference), difference / (2 * DIFFERENCE), 0.0)
