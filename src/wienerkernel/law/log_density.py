@@ -170,7 +170,7 @@ class LogDensity:
 
     def _rows(self, row: IntArray, factor: FloatArray) -> Rows:
         """Rows times a factor each, which may be negative."""
-        terms = Terms(cast("Noise", self.law), self.weights[row] * factor[:, None], self.counts)
+        terms = Terms(cast("Noise", self.law), self.weights[row] * factor[:, None], self.counts, SMOOTH)
         return Rows((terms,), self.normal_var[row] * factor**2)
 
     def _on_rays(self, index: IntArray) -> IntArray:

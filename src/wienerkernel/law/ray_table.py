@@ -57,7 +57,7 @@ class _Grid(NamedTuple):
 
 def _grid(tolerance: float) -> _Grid:
     if tolerance == SMOOTH:  # relative errors count where factors of phi are small; fewer points are faster
-        return _Grid(8, (1 / 48,), 1e-13)
+        return _Grid(8, (1 / 40,), 1e-13)
     return _Grid(POINTS, (1 / 20, 1 / 40, 1 / 80), tolerance)
 
 
@@ -70,6 +70,7 @@ class Law(Protocol):
     def atomic(self) -> bool: ...
     def mean(self) -> float: ...
     def var(self) -> float: ...
+    def cumulants(self, order: int, /) -> FloatArray: ...
     def logcf(self, t: ComplexArray, /) -> ComplexArray: ...
     def support(self) -> tuple[float, float]: ...
     def strip(self) -> tuple[float, float]: ...
@@ -212,42 +213,39 @@ class RayTable:
 
     @cached_property
     def series_until(self) -> float:
-        """The log r up to which the polynomial of :meth:`series` is as good as log phi."""
-        unit = self._unit
-        for trial in unit + TRIALS[:-1]:
-            t, truth = self._below(trial)
-            radius = np.exp(self.step * np.floor(trial / self.step))
-            coefficients = self.series(trial)
-            value = sum(c * (t / self.direction / radius) ** k for k, c in enumerate(coefficients, start=1))
+        """The log r, on the grid, up to which the polynomial of :meth:`series` is as good as log phi."""
+        trials = self.step * np.floor((self._unit + TRIALS) / self.step)
+        for trial in trials[:-1]:
+            t, x, truth = self._below(trial)
+            value = sum(c * x**k for k, c in enumerate(self.series(trial), start=1))
             # many small weights have small squares
             allowed = 0.05 * self.tolerance * self.noise.var() * np.abs(t) ** 2 + 1e-15
             if np.all(np.abs(value - truth) < allowed):
-                return self.step * int(np.floor(trial / self.step))
-        return self.step * int(np.floor((unit + TRIALS[-1]) / self.step))
+                return float(trial)
+        return float(trials[-1])
 
-    def _below(self, until: float) -> tuple[ComplexArray, ComplexArray]:
-        """Arguments and values of the table just below log r = ``until``, each of shape (2, n)."""
-        last = int(np.floor(until / self.step))
+    def _below(self, until: float) -> tuple[ComplexArray, FloatArray, ComplexArray]:
+        """Arguments t, the same relative to the last, and values just below log r = ``until``; each of shape (2, n)."""
+        last = round(until / self.step)
         first = last - round(SPAN / self.step)
         self.cover(first * self.step, last * self.step)
         start, values = self._snapshot()
-        t = np.exp(np.arange(first, last + 1) * self.step) * self.direction
-        return np.stack([t, -t]), values[:, first - start : last + 1 - start]
+        x = np.exp(np.arange(first - last, 1) * self.step)
+        x = np.stack([x, -x])
+        return x * np.exp(until) * self.direction, x, values[:, first - start : last + 1 - start]
 
     def series(self, until: float) -> ComplexArray:
         """Coefficients, from order 1 to DEGREE, of log phi(r e^{-i theta}) as a polynomial in r / R, log R = ``until``.
 
-        The first one is the mean; the others make the relative error small where log r < ``until``.
+        The first one is the mean; the others make the relative error small where r < R. R must be on the grid.
         """
-        t, values = self._below(until)
-        x = (t / self.direction).real
-        radius = x[0, -1]
+        t, x, values = self._below(until)
         result = np.zeros(DEGREE, dtype=complex)
-        result[0] = 1j * self.noise.mean() * self.direction * radius
-        if until < self._unit + TRIALS[-2]:
-            result[1] = -0.5 * self.noise.var() * (self.direction * radius) ** 2
+        result[0] = 1j * self.noise.mean() * t[0, -1]
+        if until < self._unit + TRIALS[-2] - self.step:
+            result[1] = -0.5 * self.noise.var() * t[0, -1] ** 2
         else:
-            quotient = (values - 1j * self.noise.mean() * t) / (x / radius) ** 2
+            quotient = (values - 1j * self.noise.mean() * t) / x**2
             result[1:] = _fit(x.shape[1], self.step) @ quotient.ravel()
         return result
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -12,7 +12,7 @@ from .._typing import ComplexArray, FloatArray, IntArray
 from ..backend.linalg import matmul
 from ..noise import Noise, Residuals
 from .band import band_table
-from .ray_table import COARSE, DEGREE, SMOOTH, Law, stencil, table_of
+from .ray_table import COARSE, DEGREE, EXACT, SMOOTH, Law, stencil, table_of
 
 __all__ = ["COARSE", "SumAtNodes", "SumOnRay", "Terms", "WeightSum"]
 
@@ -37,15 +37,19 @@ class Terms:
     weights : ndarray of shape (rows, D)
     counts : ndarray of shape (D,)
         Number of independent copies with the same weight.
+    tolerance : float
+        SMOOTH lets small weights enter nodes in the complex plane through their power sums.
     """
 
-    def __init__(self, noise: Noise, weights: FloatArray, counts: FloatArray) -> None:
-        self.noise, self.weights, self.counts = noise, weights, counts
+    def __init__(
+        self, noise: Noise, weights: FloatArray, counts: FloatArray, tolerance: float = EXACT
+    ) -> None:
+        self.noise, self.weights, self.counts, self.tolerance = noise, weights, counts, tolerance
         self._histograms: dict[tuple[float, int, float, float], Histogram] = {}
 
     def take(self, index: IntArray) -> Terms:
         """The rows with these indices."""
-        terms = Terms(self.noise, self.weights[index], self.counts)
+        terms = Terms(self.noise, self.weights[index], self.counts, self.tolerance)
         terms._histograms = {key: known.take(index) for key, known in list(self._histograms.items())}
         return terms
 
@@ -231,11 +235,15 @@ class SumAtNodes:
     def __init__(self, terms: Terms, t: ComplexArray) -> None:
         self.terms, self.t = terms, t
         self.reliable = np.full(len(t), np.inf)
+        radius = _radius(terms.noise) if terms.tolerance == SMOOTH else 0.0
+        reach = np.max(np.abs(t), axis=1, initial=0.0)
+        near = np.any(np.abs(terms.weights) * reach[:, None] >= radius, axis=0)
+        self._near, self._far = np.flatnonzero(near), np.flatnonzero(~near)
 
-    def _parts(self) -> Iterator[tuple[slice, ComplexArray]]:
+    def _parts(self) -> Iterator[tuple[IntArray, ComplexArray]]:
         step = max(1, CHUNK // max(1, self.t.size))
-        for start in range(0, self.terms.weights.shape[1], step):
-            part = slice(start, start + step)
+        for start in range(0, len(self._near), step):
+            part = self._near[start : start + step]
             yield part, self.terms.weights[:, part, None] * self.t[:, None, :]
 
     def value(self, law: Law) -> ComplexArray:
@@ -243,13 +251,22 @@ class SumAtNodes:
         result = np.zeros(self.t.shape, dtype=complex)
         for part, argument in self._parts():
             result += np.einsum("rdk,d->rk", _log_phi(law, argument), self.terms.counts[part])
+        if len(self._far):
+            far, counts = self.terms.weights[:, self._far], self.terms.counts[self._far]
+            for order, coefficient in enumerate(_taylor(law), start=1):
+                result += coefficient * (far**order @ counts)[:, None] * self.t**order
         return result
 
     def pullback(self, law: Law, cotangent: ComplexArray) -> FloatArray:
         """Re sum_k cotangent_k w dE_k/dw for each weight, of shape (rows, D)."""
-        result = np.empty(self.terms.weights.shape)
+        result = np.zeros(self.terms.weights.shape)
         for part, argument in self._parts():
             result[:, part] = np.einsum("rdk,rk->rd", _slope(law, argument), cotangent).real
+        if len(self._far):
+            far = self.terms.weights[:, self._far]
+            for order, coefficient in enumerate(_taylor(law), start=1):
+                by_power = order * np.sum(coefficient * self.t**order * cotangent, axis=1).real
+                result[:, self._far] += by_power[:, None] * far**order
         return np.asarray(result * self.terms.counts)
 
 
@@ -346,6 +363,27 @@ def _log_phi(law: Law, t: ComplexArray) -> ComplexArray:
             return table.logcf(t.real)
     with np.errstate(all="ignore"):
         return law.logcf(t)
+
+
+def _taylor(law: Law) -> ComplexArray:
+    """Coefficients kappa_k i^k / k! of log phi for k = 1 to 8; 0 from the first cumulant on that does not exist."""
+    kappa, order = law.cumulants(8), np.arange(1, 9)
+    exists = np.cumprod(np.isfinite(kappa)) > 0
+    return np.asarray(np.where(exists, kappa, 0.0) * 1j**order / np.cumprod(order))
+
+
+@lru_cache(maxsize=32)
+def _radius(law: Law) -> float:
+    """Up to which |t|, in all directions, the cumulants are as good as log phi itself; 0 for heavy tails."""
+    low, high = law.strip()
+    if not low < 0 < high:
+        return 0.0
+    r = np.exp(np.arange(-11.0, 2.0, 0.05)) / np.sqrt(law.var())
+    t = r * np.exp(0.25j * np.pi * np.arange(8))[:, None]
+    series = sum(c * t**order for order, c in enumerate(_taylor(law), start=1))
+    with np.errstate(all="ignore"):
+        close = np.abs(law.logcf(t) - series) < 0.05 * SMOOTH * law.var() * np.abs(t) ** 2 + 1e-15
+    return 0.8 * float(r[max(int(np.argmin(np.all(close, axis=0))) - 1, 0)])
 
 
 def _slope(law: Law, t: ComplexArray) -> ComplexArray:

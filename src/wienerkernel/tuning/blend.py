@@ -67,6 +67,9 @@ class Blend:
     def var(self) -> float:
         return float(self.weights @ [law.var() for law in self.laws])
 
+    def cumulants(self, order: int = 8) -> FloatArray:
+        return np.asarray(self.weights @ [law.cumulants(order) for law in self.laws])
+
     def support(self) -> tuple[float, float]:
         return self.laws[0].support()
 
