@@ -262,7 +262,9 @@ def _sums(law, weights, counts, theta):
     return SumOnRay(terms, r, theta, SMOOTH), SumAtNodes(Terms(law, weights, counts), t)
 
 
-@pytest.mark.parametrize("law", ["gamma(0.25)", "t(2.2)", "laplace()", "skewnorm(4)", "lognorm(0.6)", "uniform()"])
+@pytest.mark.parametrize(
+    "law", ["gamma(0.25)", "t(2.2)", "laplace()", "skewnorm(4)", "lognorm(0.6)", "uniform()"]
+)
 def test_sums_over_many_weights_and_their_derivatives_equal_those_one_by_one(law):
     noise = centered(as_noise(law)).law
     rng = np.random.default_rng(0)

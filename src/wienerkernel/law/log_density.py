@@ -149,9 +149,7 @@ class LogDensity:
         for batch in self._batches:
             share = batch.share_of_rows()
             t = batch.t[batch.of_point % len(batch.t)]
-            np.add.at(
-                by_x, batch.index, batch.factor[batch.of_point] * np.sum(t * batch.share, axis=1).imag
-            )
+            np.add.at(by_x, batch.index, batch.factor[batch.of_point] * np.sum(t * batch.share, axis=1).imag)
             curvature = -0.5 * batch.factor**2 * np.sum(batch.t**2 * share, axis=1).real
             np.add.at(by_normal, batch.row, curvature)
             slopes = batch.sum.pullback(self.law, share)
@@ -196,7 +194,9 @@ class LogDensity:
         direction = np.exp(-1j * self._theta)
         weight = direction * step * r * (1 + np.exp(-u)) / np.pi
         total = SumOnRay(rows.terms[0], r, self._theta, SMOOTH, careful)
-        return self._integrate(_Batch(index, row, of_point, factor, (r * direction)[None], weight[None], total))
+        return self._integrate(
+            _Batch(index, row, of_point, factor, (r * direction)[None], weight[None], total)
+        )
 
     def _on_real_axis(self, index: IntArray) -> IntArray:
         """Evaluate points by Fourier series; return those that were not accurate."""

@@ -17,7 +17,18 @@ import numpy as np
 from .._typing import ComplexArray, FloatArray, IntArray
 from ..noise import Noise
 
-__all__ = ["COARSE", "DEGREE", "EXACT", "POINTS", "SMOOTH", "Law", "RayTable", "ray_table", "stencil", "table_of"]
+__all__ = [
+    "COARSE",
+    "DEGREE",
+    "EXACT",
+    "POINTS",
+    "SMOOTH",
+    "Law",
+    "RayTable",
+    "ray_table",
+    "stencil",
+    "table_of",
+]
 
 EXACT = 1e-13
 """Tolerance of values that are reported,"""
@@ -36,8 +47,7 @@ MAX_MATRICES, MAX_SIZE = 8, 2**20
 """Number and size of the matrices that are kept."""
 _LAGRANGE = {
     # ratios of the factors (-1)^(n-p) / (p! (n-p)!), n = points - 1, the first of which is left as it is
-    points: [(-1.0) ** (points - 1) / factorial(points - 1)]
-    + [-(points - p) / p for p in range(1, points)]
+    points: [(-1.0) ** (points - 1) / factorial(points - 1)] + [-(points - p) / p for p in range(1, points)]
     for points in (6, 8, POINTS)
 }
 _DIFFERENCES = (45 / 60, -9 / 60, 1 / 60)
@@ -65,16 +75,33 @@ class Law(Protocol):
     """What sums over weights need to know about a law; every :class:`~wienerkernel.Noise` does."""
 
     @property
-    def gaussian(self) -> bool: ...
+    def gaussian(self) -> bool:
+        """Whether M is normal."""
+
     @property
-    def atomic(self) -> bool: ...
-    def mean(self) -> float: ...
-    def var(self) -> float: ...
-    def cumulants(self, order: int, /) -> FloatArray: ...
-    def logcf(self, t: ComplexArray, /) -> ComplexArray: ...
-    def support(self) -> tuple[float, float]: ...
-    def strip(self) -> tuple[float, float]: ...
-    def sector(self) -> float: ...
+    def atomic(self) -> bool:
+        """Whether M has atoms."""
+
+    def mean(self) -> float:
+        """Mean."""
+
+    def var(self) -> float:
+        """Variance."""
+
+    def cumulants(self, order: int, /) -> FloatArray:
+        """Cumulants from order 1 on, NaN where one does not exist."""
+
+    def logcf(self, t: ComplexArray, /) -> ComplexArray:
+        """Log characteristic function."""
+
+    def support(self) -> tuple[float, float]:
+        """Ends of the support."""
+
+    def strip(self) -> tuple[float, float]:
+        """Interval of exponential moments."""
+
+    def sector(self) -> float:
+        """Angle into which the log characteristic function continues."""
 
 
 def stencil(position: FloatArray, points: int = POINTS) -> tuple[IntArray, FloatArray]:
@@ -183,7 +210,9 @@ class RayTable:
         if known is not None:
             return known
         start, values = self._snapshot()
-        first, weights = stencil(log_r / self.step + first_cell - start, self.points)
+        # relative to the origin, not to the start, so that rounding does not depend on how the table has grown
+        first, weights = stencil(log_r / self.step + first_cell, self.points)
+        first -= start
         low, high = int(first.min()), int(first.max()) + cells + self.points
         part = values[:, low - 3 : high + 3]
         part = np.where(np.isfinite(part), part, -745.0)  # where phi is 0, or not known at all
@@ -205,7 +234,8 @@ class RayTable:
     def __call__(self, log_r: FloatArray) -> ComplexArray:
         """Interpolated log phi(r e^{-i theta}) and log phi(-r e^{-i theta}), shape (2, ...)."""
         start, values = self._snapshot()
-        first, weights = stencil(log_r / self.step - start, self.points)
+        first, weights = stencil(log_r / self.step, self.points)
+        first -= start
         result = np.zeros((2, *log_r.shape), dtype=complex)
         for p in range(self.points):
             result += weights[p] * values[:, first + p]

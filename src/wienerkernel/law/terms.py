@@ -121,7 +121,9 @@ class Terms:
             low = min(low, high)
             first = CELLS * int(np.floor((np.log(low) / step - points) / CELLS))
             cells = CELLS * int(np.ceil((np.log(high) / step + points - first) / CELLS))
-            self._histograms[key] = Histogram(self.weights, self.counts, step, points, (small, rough), first, cells)
+            self._histograms[key] = Histogram(
+                self.weights, self.counts, step, points, (small, rough), first, cells
+            )
         return self._histograms[key]
 
 
@@ -162,7 +164,7 @@ class Histogram:
             some.__dict__["sums"] = tuple(table[index] for table in self.sums)
         return some
 
-    def _blocks(self) -> Iterator[tuple[slice, FloatArray, tuple[IntArray, IntArray], IntArray, FloatArray]]:
+    def _blocks(self) -> Iterator[tuple[slice, FloatArray, tuple[IntArray, ...], IntArray, FloatArray]]:
         """Blocks of rows: small weights over their limit, and where the others are, in the block and in the histogram."""
         rows = max(1, BLOCK // self.weights.shape[1])
         small, rough = self.limits
@@ -236,37 +238,36 @@ class SumAtNodes:
         self.terms, self.t = terms, t
         self.reliable = np.full(len(t), np.inf)
         radius = _radius(terms.noise) if terms.tolerance == SMOOTH else 0.0
-        reach = np.max(np.abs(t), axis=1, initial=0.0)
-        near = np.any(np.abs(terms.weights) * reach[:, None] >= radius, axis=0)
-        self._near, self._far = np.flatnonzero(near), np.flatnonzero(~near)
+        far = np.abs(terms.weights) * np.max(np.abs(t), axis=1, initial=0.0)[:, None] < radius
+        self._far = np.where(far, terms.weights, 0.0) if radius else None
+        self._pairs = np.nonzero(~far & (terms.weights != 0))
 
-    def _parts(self) -> Iterator[tuple[IntArray, ComplexArray]]:
-        step = max(1, CHUNK // max(1, self.t.size))
-        for start in range(0, len(self._near), step):
-            part = self._near[start : start + step]
-            yield part, self.terms.weights[:, part, None] * self.t[:, None, :]
+    def _parts(self) -> Iterator[tuple[IntArray, IntArray, ComplexArray]]:
+        return _products(self.terms.weights, self._pairs, self.t)
 
     def value(self, law: Law) -> ComplexArray:
         """E, of shape (rows, K)."""
         result = np.zeros(self.t.shape, dtype=complex)
-        for part, argument in self._parts():
-            result += np.einsum("rdk,d->rk", _log_phi(law, argument), self.terms.counts[part])
-        if len(self._far):
-            far, counts = self.terms.weights[:, self._far], self.terms.counts[self._far]
+        for row, column, argument in self._parts():
+            _add_to_rows(result, row, _log_phi(law, argument) * self.terms.counts[column, None])
+        if self._far is not None:
+            power = self._far.copy()
             for order, coefficient in enumerate(_taylor(law), start=1):
-                result += coefficient * (far**order @ counts)[:, None] * self.t**order
+                result += coefficient * (power @ self.terms.counts)[:, None] * self.t**order
+                power *= self._far
         return result
 
     def pullback(self, law: Law, cotangent: ComplexArray) -> FloatArray:
         """Re sum_k cotangent_k w dE_k/dw for each weight, of shape (rows, D)."""
         result = np.zeros(self.terms.weights.shape)
-        for part, argument in self._parts():
-            result[:, part] = np.einsum("rdk,rk->rd", _slope(law, argument), cotangent).real
-        if len(self._far):
-            far = self.terms.weights[:, self._far]
+        if self._far is not None:
+            power = self._far.copy()
             for order, coefficient in enumerate(_taylor(law), start=1):
                 by_power = order * np.sum(coefficient * self.t**order * cotangent, axis=1).real
-                result[:, self._far] += by_power[:, None] * far**order
+                result += by_power[:, None] * power
+                power *= self._far
+        for row, column, argument in self._parts():
+            result[row, column] = np.einsum("nk,nk->n", _slope(law, argument), cotangent[row]).real
         return np.asarray(result * self.terms.counts)
 
 
@@ -299,7 +300,9 @@ class SumOnRay:
             beyond = largest >= rough
             self.reliable[beyond] = np.exp(table.smooth_until) / largest[beyond]
             rough = np.inf
-        self.rough = np.nonzero(np.abs(terms.weights) >= rough) if np.any(largest >= rough) else ([], [])
+        self.rough: tuple[IntArray, ...] = (np.empty(0, dtype=np.intp),) * 2
+        if np.any(largest >= rough):
+            self.rough = np.nonzero(np.abs(terms.weights) >= rough)
         small = float(np.exp(self.series_until)) / self.farthest
         self.histogram = terms.histogram(table.step, table.points, small, float(rough))
 
@@ -315,7 +318,7 @@ class SumOnRay:
             result.real += powers @ series.real
             result.imag += powers @ series.imag
         for row, column, argument in self._rough_parts():
-            np.add.at(result, row, _log_phi(law, argument) * self.terms.counts[column, None])
+            _add_to_rows(result, row, _log_phi(law, argument) * self.terms.counts[column, None])
         return result
 
     def pullback(self, law: Law, cotangent: ComplexArray) -> FloatArray:
@@ -336,7 +339,11 @@ class SumOnRay:
 
     def _matrices(self, law: Law, slopes: bool) -> Iterator[tuple[slice, FloatArray]]:
         """Tables of log phi, or of its derivative by log r, for some nodes after the other."""
-        table, first, cells = table_of(law, self.theta, self.tolerance), self.histogram.first, self.histogram.cells
+        table, first, cells = (
+            table_of(law, self.theta, self.tolerance),
+            self.histogram.first,
+            self.histogram.cells,
+        )
         low, high = first * table.step + self.log_r.min(), (first + cells) * table.step + self.log_r.max()
         table.cover(low - 4 * table.step, high + 4 * table.step)
         for start in range(0, len(self.r), step := max(1, CHUNK // cells)):
@@ -346,13 +353,29 @@ class SumOnRay:
     def _series(self, law: Law) -> ComplexArray:
         """Terms of the polynomial for weights at the limit of the small ones: (DEGREE, K)."""
         coefficients = table_of(law, self.theta, self.tolerance).series(self.series_until)
-        return np.asarray(coefficients[:, None] * (self.r / self.farthest) ** np.arange(1, DEGREE + 1)[:, None])
+        return np.asarray(
+            coefficients[:, None] * (self.r / self.farthest) ** np.arange(1, DEGREE + 1)[:, None]
+        )
 
     def _rough_parts(self) -> Iterator[tuple[IntArray, IntArray, ComplexArray]]:
-        t = self.r * np.exp(-1j * self.theta)
-        for start in range(0, len(self.rough[0]), step := max(1, CHUNK // len(t))):
-            row, column = (index[start : start + step] for index in self.rough)
-            yield row, column, self.terms.weights[row, column, None] * t
+        t = np.broadcast_to(self.r * np.exp(-1j * self.theta), (len(self.terms.weights), len(self.r)))
+        return _products(self.terms.weights, self.rough, t)
+
+
+def _products(
+    weights: FloatArray, pairs: tuple[IntArray, ...], t: ComplexArray
+) -> Iterator[tuple[IntArray, IntArray, ComplexArray]]:
+    """Rows, columns and w t of some weights after the other, for nodes ``t`` of shape (rows, K)."""
+    step = max(1, CHUNK // max(1, t.shape[1]))
+    for start in range(0, len(pairs[0]), step):
+        row, column = (index[start : start + step] for index in pairs)
+        yield row, column, weights[row, column, None] * t[row]
+
+
+def _add_to_rows(result: ComplexArray, row: IntArray, terms: ComplexArray) -> None:
+    """Add terms (n, K) to the rows of the result that they belong to, which increase."""
+    first = np.flatnonzero(np.diff(row, prepend=-1))
+    result[row[first]] += np.add.reduceat(terms, first, axis=0)
 
 
 def _log_phi(law: Law, t: ComplexArray) -> ComplexArray:

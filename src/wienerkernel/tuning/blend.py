@@ -62,26 +62,28 @@ class Blend:
         self._tables: dict[tuple[float, float], RayTable] = {}
 
     def mean(self) -> float:
+        """Mean."""
         return float(self.weights @ [law.mean() for law in self.laws])
 
     def var(self) -> float:
+        """Variance, or its derivative."""
         return float(self.weights @ [law.var() for law in self.laws])
 
     def cumulants(self, order: int = 8) -> FloatArray:
+        """Cumulants of order 1 to ``order``."""
         return np.asarray(self.weights @ [law.cumulants(order) for law in self.laws])
 
     def support(self) -> tuple[float, float]:
+        """Ends of the support."""
         return self.laws[0].support()
 
-    @cached_property
-    def _strip(self) -> tuple[float, float]:
+    def strip(self) -> tuple[float, float]:
+        """Interval of exponential moments that all laws have."""
         lower, upper = zip(*(law.strip() for law in self.laws), strict=True)
         return max(lower), min(upper)
 
-    def strip(self) -> tuple[float, float]:
-        return self._strip
-
     def sector(self) -> float:
+        """Sector into which all log characteristic functions continue."""
         return min(law.sector() for law in self.laws)
 
     def logcf(self, t: ComplexArray) -> ComplexArray:

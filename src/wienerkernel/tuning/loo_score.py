@@ -137,7 +137,9 @@ class LeaveOneOutScore:
         folds = model.folds if isinstance(model, ScaledShape) else ()
         return [(index, centered(shape.standardized(1.0))) for index, shape in folds]
 
-    def _densities(self, values: FloatArray) -> tuple[LeaveOneOutLaws, float, list[tuple[IntArray, _Density]]]:
+    def _densities(
+        self, values: FloatArray
+    ) -> tuple[LeaveOneOutLaws, float, list[tuple[IntArray, _Density]]]:
         """Laws of the residuals, the scale of the noise, and the densities by the law that scores the samples."""
         loo, parameters = LeaveOneOutLaws(self.smoother(values)), self.parameters
         scale = float(np.exp(values[parameters.n_kernel])) if parameters.noise.free_std else 1.0
@@ -145,7 +147,8 @@ class LeaveOneOutScore:
         row, x = np.repeat(loo.group, loo.residual.shape[1]), loo.residual.ravel()
         laws = self._folds or [(np.arange(x.size), self._laws(values[parameters.shapes]).law)]
         parts = [
-            (index, _Density(law, weights, loo.counts, loo.model, x[index], row[index])) for index, law in laws
+            (index, _Density(law, weights, loo.counts, loo.model, x[index], row[index]))
+            for index, law in laws
         ]
         return loo, scale, parts
 
