@@ -26,16 +26,16 @@ from wienerkernel.kernels import (
     RationalQuadratic,
     ScikitLearnKernel,
 )
+from wienerkernel.law.log_density import LogDensity, centered
 from wienerkernel.law.ray_table import SMOOTH, ray_table
 from wienerkernel.law.terms import SumAtNodes, SumOnRay, Terms
 from wienerkernel.noise.family import Family, KnownLaw, noise_model
 from wienerkernel.noise.smoothed import SmoothedResiduals
 from wienerkernel.smoother.loo_weights import LeaveOneOutLaws
 from wienerkernel.tuning import Data, tune
-from wienerkernel.tuning.blend import centered
 from wienerkernel.tuning.data import Parameters
 from wienerkernel.tuning.likelihood import Likelihood
-from wienerkernel.tuning.loo_score import LeaveOneOutScore, _Density
+from wienerkernel.tuning.loo_score import LeaveOneOutScore
 from wienerkernel.tuning.residuals import residual_shape
 from wienerkernel.tuning.search import _shape_starts, _skewness
 from wienerkernel.tuning.search_box import default_kernel, search_box, variance_at_odds
@@ -230,7 +230,7 @@ def _exact(noise, weights, counts, model):
 def test_log_density_equals_that_of_the_linear_combination(law, spread):
     noise = as_noise(law)
     weights, counts, model, x = _rows(noise)
-    value = _Density(centered(noise), weights, counts, model, spread * x, np.arange(len(x))).density.value
+    value = LogDensity(centered(noise), weights, counts, model, spread * x, np.arange(len(x))).value
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         expected = _exact(noise, weights, counts, model).logpdf(spread * x)
@@ -252,7 +252,7 @@ def test_leave_one_out_densities_are_those_of_linear_combinations(law, repeats):
     expected = exact.logpdf(loo.residual[:, 0])
     known = np.isfinite(expected)  # beyond the support, but for the normal part, the density underflows
     assert np.mean(known) > 0.9
-    np.testing.assert_allclose(part.density.value[known], expected[known], rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(part.value[known], expected[known], rtol=1e-7, atol=1e-8)
 
 
 def _sums(law, weights, counts, theta):
@@ -302,10 +302,10 @@ def test_log_density_of_smoothed_residuals_is_a_mixture_of_normal_ones():
     centers = (values[:, None] - noise.mean()) + 0.5 * (values[None, :] - noise.mean())
     width = np.sqrt(0.09 + 0.25 * 0.09 + 0.04)
     expected = np.log(np.mean(stats.norm(centers, width).pdf(x)))
-    part = _Density(
+    part = LogDensity(
         centered(noise), np.array([[1.0, 0.5]]), np.ones(2), np.array([0.04]), np.array([x]), np.array([0])
     )
-    assert part.density.value[0] == pytest.approx(expected, rel=1e-9)
+    assert part.value[0] == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("law", ["gamma(0.25, scale=2)", "uniform(-1, 2)"])
@@ -315,16 +315,16 @@ def test_several_points_of_one_row_share_its_law(law):
     x, row = np.array([0.1, -0.4, 0.9]), np.array([2, 2, 5])
 
     def density(x):
-        return _Density(centered(noise), weights, counts, model, x, row)
+        return LogDensity(centered(noise), weights, counts, model, x, row)
 
     here = density(x)
     np.testing.assert_allclose(
-        here.density.value, _exact(noise, weights[row], counts, model[row]).logpdf(x), rtol=1e-8
+        here.value, _exact(noise, weights[row], counts, model[row]).logpdf(x), rtol=1e-8
     )
     by_x, by_normal, by_weights = here.gradient
     assert np.flatnonzero(by_normal).tolist() == np.flatnonzero(np.any(by_weights, axis=1)).tolist() == [2, 5]
     step = 1e-5
-    up, down = (density(x + s * np.array([1.0, 0, 0])).density.value[0] for s in (step, -step))
+    up, down = (density(x + s * np.array([1.0, 0, 0])).value[0] for s in (step, -step))
     assert by_x[0] == pytest.approx((up - down) / (2 * step), rel=1e-6)
 
 

@@ -1,7 +1,7 @@
 """Log densities of linear combinations with a normal part at single points, and all their derivatives.
 
-X = sum_j n_j w_j M_j + N(0, normal_var) has the density
-    p(x) = Re int_0^inf e^{-itx} phi(t) dt / pi,   log phi(t) = -t^2 normal_var / 2 + sum_j n_j log phi_M(w_j t).
+X = sum_j w_j (M_j - m) + N(0, normal_var) has the density
+    p(x) = Re int_0^inf e^{-itx} phi(t) dt / pi,   log phi(t) = -t^2 normal_var / 2 + sum_j log phi_{M-m}(w_j t).
 A derivative of log p is the same integral with the derivative of the exponent inside, so that the nodes that give the
 value give the whole gradient. The contour is a ray that turns to where e^{-itx} decays (laws that are analytic in a
 sector), the real axis (bounded laws), or runs through the saddle point (light tails, where p is small).
@@ -10,18 +10,19 @@ sector), the real axis (bounded laws), or runs through the saddle point (light t
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import cast
+from functools import cached_property
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from .._typing import ComplexArray, FloatArray, IntArray
-from ..noise import Noise
+from ..noise import Noise, ScipyNoise
 from .ray_table import SMOOTH, Law
-from .rows import Rows
+from .rows import Rows, split
 from .saddle import hyperbola, saddle_point
 from .terms import SumAtNodes, SumOnRay, Terms, WeightSum
 
-__all__ = ["LogDensity"]
+__all__ = ["Centered", "LogDensity", "centered"]
 
 THETA = 0.28
 """Angle of the ray: well below pi/4, beyond which the normal part grows."""
@@ -42,6 +43,25 @@ MAX_SADDLE_NODES = 2**10
 HYPERBOLA_NODES = (96, 288)
 CHUNK = 2**21
 """Terms that are held at once."""
+
+
+class Centered(NamedTuple):
+    """Noise without its mean, M - m = shift + Z + N(0, normal_var): the density of Z is singular at 0, if anywhere."""
+
+    law: Law
+    shift: float
+    normal_var: float
+
+
+def centered(noise: Noise) -> Centered:
+    """Split noise into these parts."""
+    law, origin, scale, normal_std = split(noise)
+    if isinstance(noise, ScipyNoise):
+        law = noise.moved(noise.loc - origin)
+    elif scale != 1.0:
+        msg = f"noise of the scale {scale} cannot be centered"
+        raise ValueError(msg)
+    return Centered(law, origin - noise.mean(), normal_std**2)
 
 
 @dataclass
@@ -77,10 +97,10 @@ class LogDensity:
 
     Parameters
     ----------
-    law : Law
-        Law of M; its density is smooth, or singular at 0 alone.
+    noise : Centered
     weights : ndarray of shape (rows, D)
     counts : ndarray of shape (D,)
+        Number of independent variables that share each weight.
     normal_var : ndarray of shape (rows,)
     x : ndarray of shape (m,)
     row : ndarray of shape (m,)
@@ -94,19 +114,25 @@ class LogDensity:
 
     def __init__(
         self,
-        law: Law,
+        noise: Centered,
         weights: FloatArray,
         counts: FloatArray,
         normal_var: FloatArray,
         x: FloatArray,
         row: IntArray,
     ) -> None:
-        self.law, self.weights, self.counts, self.normal_var = law, weights, counts, normal_var
-        self.x, self.row = x, row
+        law = noise.law
+        self.noise, self.law, self.weights, self.counts, self.row = noise, law, weights, counts, row
+        self._total = weights @ counts
+        # x and the normal part of sum_j w_j Z_j
+        self.x = x - noise.shift * self._total[row]
+        self.normal_var = normal_var
+        if noise.normal_var:
+            self.normal_var = normal_var + noise.normal_var * (weights**2 @ counts)
         self.value, self._ended = np.full(len(x), np.nan), np.zeros(len(x), dtype=bool)
         self._batches: list[_Batch] = []
-        self._std = np.sqrt(law.var() * (weights**2 @ counts) + normal_var)
-        self._mean = law.mean() * (weights @ counts)
+        self._std = np.sqrt(law.var() * (weights**2 @ counts) + self.normal_var)
+        self._mean = law.mean() * self._total
         if law.gaussian:
             z, std = self._standard, self._std[row]
             self.value = -0.5 * z**2 - np.log(np.sqrt(2 * np.pi) * std)
@@ -128,28 +154,32 @@ class LogDensity:
         """Points relative to mean and standard deviation."""
         return np.asarray((self.x - self._mean[self.row]) / self._std[self.row])
 
+    @cached_property
     def gradient(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Derivatives of the sum of the log densities.
+        """Derivatives of the sum of the log densities by x (m,), normal_var (rows,) and weights (rows, D)."""
+        by_x, by_normal, by_weights = self._gradient_gaussian() if self.law.gaussian else self._gradient()
+        by_total = -self.noise.shift * np.bincount(self.row, by_x, minlength=len(by_normal))
+        by_weights += by_total[:, None] * self.counts
+        if self.noise.normal_var:
+            by_weights += 2 * self.noise.normal_var * by_normal[:, None] * self.weights * self.counts
+        return by_x, by_normal, by_weights
 
-        Returns
-        -------
-        by_x : ndarray of shape (m,)
-        by_normal_var : ndarray of shape (rows,)
-        by_weights : ndarray of shape (rows, D)
-        """
+    def _gradient_gaussian(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        z, std = self._standard, self._std[self.row]
+        by_x, rows = -z / std, len(self._std)
+        by_normal = np.bincount(self.row, 0.5 * (z**2 - 1) / std**2, minlength=rows)
+        by_mean = -np.bincount(self.row, by_x, minlength=rows)
+        by_weights = 2 * self.law.var() * by_normal[:, None] * self.weights
+        by_weights += self.law.mean() * by_mean[:, None]
+        return by_x, by_normal, by_weights * self.counts
+
+    def _gradient(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         by_x, by_normal = np.zeros(len(self.x)), np.zeros(len(self._std))
-        if self.law.gaussian:
-            z, std = self._standard, self._std[self.row]
-            by_x[:] = -z / std
-            np.add.at(by_normal, self.row, 0.5 * (z**2 - 1) / std**2)
-            by_mean = -np.bincount(self.row, by_x, minlength=len(by_normal))
-            by_weights = 2 * self.law.var() * by_normal[:, None] * self.weights
-            return by_x, by_normal, (by_weights + self.law.mean() * by_mean[:, None]) * self.counts
         by_weights = np.zeros(self.weights.shape)  # times the weights, first
         for batch in self._batches:
             share = batch.share_of_rows()
             t = batch.t[batch.of_point % len(batch.t)]
-            np.add.at(by_x, batch.index, batch.factor[batch.of_point] * np.sum(t * batch.share, axis=1).imag)
+            by_x[batch.index] += batch.factor[batch.of_point] * np.sum(t * batch.share, axis=1).imag
             curvature = -0.5 * batch.factor**2 * np.sum(batch.t**2 * share, axis=1).real
             np.add.at(by_normal, batch.row, curvature)
             slopes = batch.sum.pullback(self.law, share)
@@ -160,11 +190,10 @@ class LogDensity:
         by_weights /= np.where(self.weights == 0, 1.0, self.weights)
         return by_x, by_normal, by_weights
 
-    def by_law(self, change: Law) -> float:
-        """Derivative of the sum of the log densities along a ``change`` of the log characteristic function."""
-        return sum(
-            float(np.sum(batch.share_of_rows() * batch.sum.value(change)).real) for batch in self._batches
-        )
+    def by_law(self, change: Centered) -> float:
+        """Derivative of the sum of the log densities along a ``change`` of shift and log characteristic function."""
+        parts = (np.sum(batch.share_of_rows() * batch.sum.value(change.law)).real for batch in self._batches)
+        return float(sum(parts)) - change.shift * float(self.gradient[0] @ self._total[self.row])
 
     def _rows(self, row: IntArray, factor: FloatArray) -> Rows:
         """Rows times a factor each, which may be negative."""

@@ -137,7 +137,7 @@ class RayTable:
         self._lock = RLock()  # threads share the table of a law
         self.direction = np.exp(-1j * theta)
         self.points, steps, self.floor = _grid(tolerance)
-        self._matrices: dict[tuple[bytes, int, int, bool], FloatArray] = {}
+        self._matrices: dict[tuple[bytes, int, int, int, bool], FloatArray] = {}
         unit = self._unit
         for self.step in steps:
             self.start = self.stop = 0
@@ -146,6 +146,8 @@ class RayTable:
             self.cover(unit - 2, unit + 0.5)
             if np.isinf(self.smooth_until):
                 break
+        self.signs = 1 if np.array_equal(*self.values) else 2
+        """1 for a symmetric law, for which the sign of a weight does not matter."""
 
     @property
     def _unit(self) -> float:
@@ -189,22 +191,24 @@ class RayTable:
                     self.smooth_until, float(probe[np.argmax(rough)]) - self.points * self.step
                 )
 
-    def matrix(self, first_cell: int, cells: int, log_r: FloatArray, slopes: bool = False) -> FloatArray:
+    def matrix(self, first_cell: int, cells: int, log_r: FloatArray, signs: int, slopes: bool) -> FloatArray:
         """Table for the weights +-e^{(first_cell + i) step} and nodes r, which it must cover.
 
         Parameters
         ----------
         first_cell, cells : int
         log_r : ndarray of shape (K,)
+        signs : int
+            2, or 1 for positive weights only.
         slopes : bool
             Whether the derivative by log r is asked for.
 
         Returns
         -------
-        ndarray of shape (2, K, 2 * cells)
+        ndarray of shape (2, K, signs * cells)
             Real and imaginary part; each cell has a column for the positive and one for the negative weight.
         """
-        key = log_r.tobytes(), first_cell, cells, slopes
+        key = log_r.tobytes(), first_cell, cells, signs, slopes
         with self._lock:
             known = self._matrices.get(key)
         if known is not None:
@@ -214,16 +218,17 @@ class RayTable:
         first, weights = stencil(log_r / self.step + first_cell, self.points)
         first -= start
         low, high = int(first.min()), int(first.max()) + cells + self.points
-        part = values[:, low - 3 : high + 3]
+        part = values[:signs, low - 3 : high + 3]
         part = np.where(np.isfinite(part), part, -745.0)  # where phi is 0, or not known at all
         part = _derivative(part, self.step) if slopes else part[:, 3:-3]
         windows = np.lib.stride_tricks.sliding_window_view(
             np.stack([part.real, part.imag]).swapaxes(1, 2), self.points, axis=1
         )  # (2, grid, sign, points)
         flat = np.ascontiguousarray(windows).reshape(2, -1, self.points)
-        result = np.empty((2, len(log_r), 2 * cells))
-        for k, at in enumerate(2 * (first - low)):  # a node shifts the whole row of cells
-            np.matmul(flat[:, at : at + 2 * cells], weights[:, k], out=result[:, k])
+        columns = signs * cells
+        result = np.empty((2, len(log_r), columns))
+        for k, at in enumerate(signs * (first - low)):  # a node shifts the whole row of cells
+            np.matmul(flat[:, at : at + columns], weights[:, k], out=result[:, k])
         if result.size <= MAX_SIZE:
             with self._lock:
                 if len(self._matrices) >= MAX_MATRICES:

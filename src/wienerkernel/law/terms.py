@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Protocol
 
@@ -12,7 +13,7 @@ from .._typing import ComplexArray, FloatArray, IntArray
 from ..backend.linalg import matmul
 from ..noise import Noise, Residuals
 from .band import band_table
-from .ray_table import COARSE, DEGREE, EXACT, SMOOTH, Law, stencil, table_of
+from .ray_table import COARSE, DEGREE, EXACT, SMOOTH, Law, RayTable, stencil, table_of
 
 __all__ = ["COARSE", "SumAtNodes", "SumOnRay", "Terms", "WeightSum"]
 
@@ -45,7 +46,7 @@ class Terms:
         self, noise: Noise, weights: FloatArray, counts: FloatArray, tolerance: float = EXACT
     ) -> None:
         self.noise, self.weights, self.counts, self.tolerance = noise, weights, counts, tolerance
-        self._histograms: dict[tuple[float, int, float, float], Histogram] = {}
+        self._histograms: dict[tuple[float, int, int, tuple[float, float]], Histogram] = {}
 
     def take(self, index: IntArray) -> Terms:
         """The rows with these indices."""
@@ -113,20 +114,19 @@ class Terms:
         """Log characteristic function of each row at its own nodes ``t`` of shape (rows, K), same shape."""
         return SumAtNodes(self, t).value(self.noise)
 
-    def histogram(self, step: float, points: int, small: float, rough: float) -> Histogram:
-        """Histogram of the weights with small <= |w| < rough, made once."""
-        key = step, points, small, rough
+    def histogram(self, step: float, points: int, signs: int, limits: tuple[float, float]) -> Histogram:
+        """Histogram of the weights between the limits, made once."""
+        key = step, points, signs, limits
         if key not in self._histograms:
-            low, high = max(small, self._smallest), min(rough, float(np.max(self.largest)))
-            low = min(low, high)
+            high = min(limits[1], float(np.max(self.largest)))
+            low = min(max(limits[0], self._smallest), high)
             first = CELLS * int(np.floor((np.log(low) / step - points) / CELLS))
             cells = CELLS * int(np.ceil((np.log(high) / step + points - first) / CELLS))
-            self._histograms[key] = Histogram(
-                self.weights, self.counts, step, points, (small, rough), first, cells
-            )
+            self._histograms[key] = Histogram(self.weights, self.counts, *key, first, cells)
         return self._histograms[key]
 
 
+@dataclass(frozen=True)
 class Histogram:
     """Weights on a grid of log|w|, such that sums over them integrate smooth functions as the weights do.
 
@@ -137,29 +137,26 @@ class Histogram:
     step : float
     points : int
         Points of the stencil.
+    signs : int
+        2 if each cell has a column for the positive and one for the negative weights, 1 if one is for both.
     limits : tuple of float
         Smaller weights enter power sums, relative to the first limit; larger ones do not count.
     first, cells : int
         The grid is first * step, (first + 1) * step, ...
     """
 
-    def __init__(
-        self,
-        weights: FloatArray,
-        counts: FloatArray,
-        step: float,
-        points: int,
-        limits: tuple[float, float],
-        first: int,
-        cells: int,
-    ) -> None:
-        self.weights, self.counts, self.step, self.points = weights, counts, step, points
-        self.limits, self.first, self.cells = limits, first, cells
+    weights: FloatArray
+    counts: FloatArray
+    step: float
+    points: int
+    signs: int
+    limits: tuple[float, float]
+    first: int
+    cells: int
 
     def take(self, index: IntArray) -> Histogram:
         """The rows with these indices."""
-        arguments = self.step, self.points, self.limits, self.first, self.cells
-        some = Histogram(self.weights[index], self.counts, *arguments)
+        some = replace(self, weights=self.weights[index])
         if "sums" in self.__dict__:
             some.__dict__["sums"] = tuple(table[index] for table in self.sums)
         return some
@@ -176,16 +173,17 @@ class Histogram:
             chosen = np.nonzero(~is_small & (magnitude < rough) & (magnitude > 0))
             below = np.where(is_small, weights, 0.0) / small if small else weights[:, :0]
             position, stencils = stencil(np.log(magnitude[chosen]) / self.step - self.first, self.points)
-            # a cell has one column for positive and one for negative weights
-            position *= 2
-            position += weights[chosen] < 0
-            position += 2 * self.cells * chosen[0]
+            if self.signs == 2:
+                position *= 2
+                position += weights[chosen] < 0
+            position += self.signs * self.cells * chosen[0]
             yield part, below, chosen, position, stencils
 
     @cached_property
     def sums(self) -> tuple[FloatArray, FloatArray]:
-        """Histograms (rows, 2 * cells), and power sums (rows, DEGREE) of the small weights."""
-        powers, mass = np.zeros((len(self.weights), DEGREE)), np.empty((len(self.weights), 2 * self.cells))
+        """Histograms (rows, signs * cells), and power sums (rows, DEGREE) of the small weights."""
+        rows, columns = len(self.weights), self.signs * self.cells
+        powers, mass = np.zeros((rows, DEGREE)), np.empty((rows, columns))
         for part, below, (_, column), position, stencils in self._blocks():
             power = below.copy()
             for k in range(DEGREE if below.size else 0):
@@ -196,7 +194,7 @@ class Histogram:
             counts = self.counts[column]
             for p in range(self.points):
                 stencils[p] *= counts
-                block.ravel()[:] += np.bincount(position + 2 * p, stencils[p], minlength=block.size)
+                block.ravel()[:] += np.bincount(position + self.signs * p, stencils[p], minlength=block.size)
         return mass, powers
 
     def pullback(self, by_cell: FloatArray, by_power: FloatArray) -> FloatArray:
@@ -210,7 +208,7 @@ class Histogram:
                 block *= below
             found = np.zeros(len(position))
             for p in range(self.points):
-                stencils[p] *= cells[position + 2 * p]
+                stencils[p] *= cells[position + self.signs * p]
                 found += stencils[p]
             block[chosen] = found
         return result
@@ -303,18 +301,29 @@ class SumOnRay:
         self.rough: tuple[IntArray, ...] = (np.empty(0, dtype=np.intp),) * 2
         if np.any(largest >= rough):
             self.rough = np.nonzero(np.abs(terms.weights) >= rough)
-        small = float(np.exp(self.series_until)) / self.farthest
-        self.histogram = terms.histogram(table.step, table.points, small, float(rough))
+        self.signs, self.limits = (
+            table.signs,
+            (float(np.exp(self.series_until)) / self.farthest, float(rough)),
+        )
+
+    def _prepare(self, law: Law) -> tuple[RayTable, Histogram]:
+        """Table and histogram for a law, which need not be as symmetric as that of the terms."""
+        table = table_of(law, self.theta, self.tolerance)
+        known = self.terms.histogram(table.step, table.points, max(self.signs, table.signs), self.limits)
+        low, high = known.first * table.step, (known.first + known.cells) * table.step
+        table.cover(low + self.log_r.min() - 4 * table.step, high + self.log_r.max() + 4 * table.step)
+        return table, known
 
     def value(self, law: Law) -> ComplexArray:
         """E, of shape (rows, K)."""
-        mass, powers = self.histogram.sums
+        table, known = self._prepare(law)
+        mass, powers = known.sums
         result = np.zeros((len(mass), len(self.r)), dtype=complex)
-        for part, (real, imag) in self._matrices(law, slopes=False):
+        for part, (real, imag) in self._matrices(table, known, slopes=False):
             result.real[:, part] = matmul(mass, real, transpose_b=True)
             result.imag[:, part] = matmul(mass, imag, transpose_b=True)
         if np.isfinite(self.series_until):
-            series = self._series(law)
+            series = self._series(table)
             result.real += powers @ series.real
             result.imag += powers @ series.imag
         for row, column, argument in self._rough_parts():
@@ -324,38 +333,32 @@ class SumOnRay:
     def pullback(self, law: Law, cotangent: ComplexArray) -> FloatArray:
         """Re sum_k cotangent_k w dE_k/dw for each weight, of shape (rows, D)."""
         real_part, imag_part = np.ascontiguousarray(cotangent.real), np.ascontiguousarray(cotangent.imag)
-        by_cell = np.zeros((len(cotangent), 2 * self.histogram.cells))
-        for part, (real, imag) in self._matrices(law, slopes=True):
+        table, known = self._prepare(law)
+        by_cell = np.zeros((len(cotangent), known.signs * known.cells))
+        for part, (real, imag) in self._matrices(table, known, slopes=True):
             by_cell += matmul(np.ascontiguousarray(real_part[:, part]), real)
             by_cell -= matmul(np.ascontiguousarray(imag_part[:, part]), imag)
         by_power = np.zeros((len(cotangent), DEGREE))
         if np.isfinite(self.series_until):
-            series = self._series(law)
+            series = self._series(table)
             by_power = (real_part @ series.real.T - imag_part @ series.imag.T) * np.arange(1.0, DEGREE + 1)
-        result = self.histogram.pullback(by_cell, by_power)
+        result = known.pullback(by_cell, by_power)
         for row, column, argument in self._rough_parts():
             result[row, column] = np.einsum("nk,nk->n", _slope(law, argument), cotangent[row]).real
         return np.asarray(result * self.terms.counts)
 
-    def _matrices(self, law: Law, slopes: bool) -> Iterator[tuple[slice, FloatArray]]:
+    def _matrices(
+        self, table: RayTable, known: Histogram, slopes: bool
+    ) -> Iterator[tuple[slice, FloatArray]]:
         """Tables of log phi, or of its derivative by log r, for some nodes after the other."""
-        table, first, cells = (
-            table_of(law, self.theta, self.tolerance),
-            self.histogram.first,
-            self.histogram.cells,
-        )
-        low, high = first * table.step + self.log_r.min(), (first + cells) * table.step + self.log_r.max()
-        table.cover(low - 4 * table.step, high + 4 * table.step)
-        for start in range(0, len(self.r), step := max(1, CHUNK // cells)):
+        for start in range(0, len(self.r), step := max(1, CHUNK // known.cells)):
             part = slice(start, start + step)
-            yield part, table.matrix(first, cells, self.log_r[part], slopes)
+            yield part, table.matrix(known.first, known.cells, self.log_r[part], known.signs, slopes)
 
-    def _series(self, law: Law) -> ComplexArray:
+    def _series(self, table: RayTable) -> ComplexArray:
         """Terms of the polynomial for weights at the limit of the small ones: (DEGREE, K)."""
-        coefficients = table_of(law, self.theta, self.tolerance).series(self.series_until)
-        return np.asarray(
-            coefficients[:, None] * (self.r / self.farthest) ** np.arange(1, DEGREE + 1)[:, None]
-        )
+        powers = (self.r / self.farthest) ** np.arange(1, DEGREE + 1)[:, None]
+        return np.asarray(table.series(self.series_until)[:, None] * powers)
 
     def _rough_parts(self) -> Iterator[tuple[IntArray, IntArray, ComplexArray]]:
         t = np.broadcast_to(self.r * np.exp(-1j * self.theta), (len(self.terms.weights), len(self.r)))

@@ -10,39 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property, lru_cache
 from threading import get_ident
-from typing import NamedTuple
 
 import numpy as np
 
 from .._typing import ComplexArray, FloatArray
-from ..law.ray_table import Law, RayTable, ray_table
-from ..law.rows import split
-from ..noise import Noise, ScipyNoise
+from ..law.log_density import Centered, centered
+from ..law.ray_table import RayTable, ray_table
+from ..noise import Noise
 from ..noise.family import Family
 
-__all__ = ["Blend", "Centered", "ShapeGrid", "centered", "shape_grid"]
+__all__ = ["Blend", "ShapeGrid", "blended", "shape_grid"]
 
 SPACING = 0.1
 POINTS = 6
-
-
-class Centered(NamedTuple):
-    """Noise without its mean, M - m = shift + Z + N(0, normal_var): the density of Z is singular at 0, if anywhere."""
-
-    law: Law
-    shift: float
-    normal_var: float
-
-
-def centered(noise: Noise) -> Centered:
-    """Split noise into these parts."""
-    law, origin, scale, normal_std = split(noise)
-    if isinstance(noise, ScipyNoise):
-        law = noise.moved(noise.loc - origin)
-    elif scale != 1.0:
-        msg = f"noise of the scale {scale} cannot be centered"
-        raise ValueError(msg)
-    return Centered(law, origin - noise.mean(), normal_std**2)
 
 
 class Blend:

@@ -12,12 +12,12 @@ from functools import cached_property
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from ..law.log_density import LogDensity
+from ..law.log_density import Centered, LogDensity, centered
 from ..noise.family import Family, NoiseModel, ScaledShape
 from ..smoother import Smoother
 from ..smoother.leave_one_out import weighted_residual
 from ..smoother.loo_weights import LeaveOneOutLaws
-from .blend import Centered, ShapeGrid, blended, centered, shape_grid
+from .blend import ShapeGrid, blended, shape_grid
 from .data import Data, Parameters
 
 __all__ = ["LeaveOneOutScore"]
@@ -47,50 +47,6 @@ class _Laws:
         return [
             blended([self._at(self._shapes + step), self._at(self._shapes - step)], halves) for step in steps
         ]
-
-
-class _Density:
-    """Log densities of points under sum_j w_j (M_j - m) + N(0, normal_var), and their derivatives.
-
-    Parameters
-    ----------
-    noise : Centered
-    weights : ndarray of shape (rows, J)
-    counts : ndarray of shape (J,)
-    normal_var : ndarray of shape (rows,)
-    x, row : ndarray of shape (m,)
-    """
-
-    def __init__(
-        self,
-        noise: Centered,
-        weights: FloatArray,
-        counts: FloatArray,
-        normal_var: FloatArray,
-        x: FloatArray,
-        row: IntArray,
-    ) -> None:
-        self.noise, self.weights, self.counts, self.row = noise, weights, counts, row
-        self._sum = weights @ counts
-        if noise.normal_var:
-            normal_var = normal_var + noise.normal_var * (weights**2 @ counts)
-        self.density = LogDensity(
-            noise.law, weights, counts, normal_var, x - noise.shift * self._sum[row], row
-        )
-
-    @cached_property
-    def gradient(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Derivatives of the sum by x (m,), normal_var (rows,) and weights (rows, J)."""
-        by_x, by_normal, by_weights = self.density.gradient()
-        by_sum = -self.noise.shift * np.bincount(self.row, by_x, minlength=len(by_normal))
-        by_weights += by_sum[:, None] * self.counts
-        if self.noise.normal_var:
-            by_weights += 2 * self.noise.normal_var * by_normal[:, None] * self.weights * self.counts
-        return by_x, by_normal, by_weights
-
-    def by_law(self, change: Centered) -> float:
-        """Derivative of the sum along a change of the noise."""
-        return self.density.by_law(change.law) - change.shift * float(self.gradient[0] @ self._sum[self.row])
 
 
 @dataclass(frozen=True)
@@ -139,7 +95,7 @@ class LeaveOneOutScore:
 
     def _densities(
         self, values: FloatArray
-    ) -> tuple[LeaveOneOutLaws, float, list[tuple[IntArray, _Density]]]:
+    ) -> tuple[LeaveOneOutLaws, float, list[tuple[IntArray, LogDensity]]]:
         """Laws of the residuals, the scale of the noise, and the densities by the law that scores the samples."""
         loo, parameters = LeaveOneOutLaws(self.smoother(values)), self.parameters
         scale = float(np.exp(values[parameters.n_kernel])) if parameters.noise.free_std else 1.0
@@ -147,14 +103,14 @@ class LeaveOneOutScore:
         row, x = np.repeat(loo.group, loo.residual.shape[1]), loo.residual.ravel()
         laws = self._folds or [(np.arange(x.size), self._laws(values[parameters.shapes]).law)]
         parts = [
-            (index, _Density(law, weights, loo.counts, loo.model, x[index], row[index]))
+            (index, LogDensity(law, weights, loo.counts, loo.model, x[index], row[index]))
             for index, law in laws
         ]
         return loo, scale, parts
 
     def value(self, values: FloatArray) -> float:
         """Value alone, which needs no derivatives of the law."""
-        return sum(float(part.density.value.sum()) for _, part in self._densities(values)[2])
+        return sum(float(part.value.sum()) for _, part in self._densities(values)[2])
 
     def __call__(self, values: FloatArray) -> tuple[float, FloatArray]:
         """Value and gradient of shape (p,)."""
@@ -188,7 +144,7 @@ class LeaveOneOutScore:
             gradient[k] = sum(part.by_law(slope) for _, part in parts)
             if noise.mean():
                 gradient[k] += by_mean * parameters.mean_slope(values, k)
-        return sum(float(part.density.value.sum()) for _, part in parts), gradient
+        return sum(float(part.value.sum()) for _, part in parts), gradient
 
     def _residual_of_scale(self, loo: LeaveOneOutLaws) -> FloatArray:
         smoother = loo.smoother
