@@ -226,4 +226,6 @@ def _tilted_period(rows: Rows, x: FloatArray, c: FloatArray, curvature: FloatArr
             reach += np.nanmin(np.where(np.isfinite(bound), bound, np.inf), axis=1)
     # the pole at 0 returns as e^{-cP}
     pole = (EXPONENT - (here[:, 0] - c * x)) / np.abs(c)
-    return np.maximum(reach, pole)
+    period = np.maximum(reach, pole)
+    # where the tilted law is too narrow for float64, any period will do: the errors of the sum tell
+    return np.where((period > 0) & np.isfinite(period), period, 1 / np.sqrt(curvature))
