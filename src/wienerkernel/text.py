@@ -63,7 +63,8 @@ class Formula:
     def error(self, at: ast.expr | ast.keyword | int, what: str) -> ValueError:
         """An error that points at a node, or at an offset in the text without leading blanks."""
         column = (at if isinstance(at, int) else at.col_offset) + self._start + 1
-        return ValueError(f"{self.kind} {self.text!r}, column {column}: {what}, for example {self.example!r}")
+        shown = self.text if len(self.text) <= 80 else self.text[:77] + "..."
+        return ValueError(f"{self.kind} {shown!r}, column {column}: {what}, for example {self.example!r}")
 
     def source(self, node: ast.expr) -> str:
         """The text of a node."""

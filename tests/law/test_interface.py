@@ -153,8 +153,8 @@ def test_moments_that_do_not_exist_are_nan():
         ({"weights": 1.0}, "weights must have shape"),
         ({"weights": [1.0, np.nan]}, "weights must be finite"),
         ({"weights": [1.0], "normal_std": -1.0}, "normal_std must be at least 0"),
-        ({"weights": [1.0, 2.0], "counts": [1]}, "counts must be 2 positive integers"),
-        ({"weights": [1.0, 2.0], "counts": [1, 0]}, "counts must be 2 positive integers"),
+        ({"weights": [1.0, 2.0], "counts": [1]}, "counts must be 2 positive numbers, one per weight"),
+        ({"weights": [1.0, 2.0], "counts": [1, 0]}, "counts must be 2 positive numbers, one per weight"),
         ({"weights": [1.0], "method": "magic"}, "method must be one of 'auto'"),
     ],
 )

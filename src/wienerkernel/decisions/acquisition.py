@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from .._typing import FloatArray
+from ..law.quantile import wilson_hilferty
 from ..posterior import PredictiveDistribution
 
 __all__ = ["expected_improvement", "normal_improvement"]
@@ -59,13 +60,12 @@ def expected_improvement(
 
 
 def _reach(distribution: PredictiveDistribution, side: FloatArray) -> FloatArray:
-    """About how far from the mean the outermost 1e-4 of the law lie: Wilson and Hilferty's formula for the noise."""
+    """About how far from the mean the outermost 1e-4 of the law lie."""
     law, z = distribution.law, 3.72
     normal = law.normal_std**2
     noise = np.maximum(law.var() - normal, np.finfo(float).tiny)
     skewness = side * np.nan_to_num(law.cumulant(3)) / noise**1.5
-    g = np.where(np.abs(skewness) < 1e-3, 1e-3, skewness)
-    reach = np.clip(2 / g * (np.maximum(1 + g * z / 6 - g**2 / 36, 0.0) ** 3 - 1), 0.5, 12.0)
+    reach = np.clip(wilson_hilferty(np.asarray(z), skewness), 0.5, 12.0)
     return np.asarray(np.sqrt(z**2 * normal + reach**2 * noise))
 
 

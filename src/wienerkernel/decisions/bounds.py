@@ -23,11 +23,11 @@ from math import log, sqrt
 from typing import Any
 
 import numpy as np
+from scipy.optimize import elementwise
 from scipy.special import ndtri
 
-from .._typing import Array, FloatArray
+from .._typing import Array, FloatArray, IntArray
 from ..backend import arrays
-from ..backend.golden import golden_sections
 from ..law import LinearCombination
 from ..noise.base import Noise
 from ..posterior import Posterior
@@ -329,7 +329,7 @@ def _warn_if_falsified(posterior: Posterior, norm: float, confidence: float) -> 
 def _chernoff_tail(claim: Claim, sign: float) -> FloatArray:
     """inf_s (K(sign s) + ln(1/p)) / s over s > 0, with K(s) = log E exp(s (Yhat - mu)).
 
-    Every s gives a valid bound. In u = 1/s - 1/s_max the function is convex, so golden sections find the minimum.
+    Every s gives a valid bound. In u = 1/s - 1/s_max the function is convex: it has one minimum.
     """
     ((noise, weights, counts),) = claim.law.terms
     weights, exponent = sign * weights, log(1 / claim.tail)  # Yhat - mu = sum_j w_j (M_j - m0)
@@ -343,11 +343,14 @@ def _chernoff_tail(claim: Claim, sign: float) -> FloatArray:
     std = noise.std() * claim.length
     unit = np.where(std > 0, std, 1.0) / sqrt(2 * exponent)  # 1/s of the normal law
 
-    def margin(log_u: FloatArray) -> FloatArray:
-        s = 1 / (least + unit * np.exp(log_u))
-        argument = weights * s[..., None]
+    def margin(log_u: FloatArray, row: IntArray) -> FloatArray:
+        s = 1 / (least.ravel()[row] + unit.ravel()[row] * np.exp(log_u))
+        argument = weights.reshape(-1, weights.shape[-1])[row] * s[:, None]
         generating = noise.logcf(-1j * argument).real - noise.mean() * argument
         return np.asarray((generating @ counts + exponent) / s)
 
-    _, least_margin = golden_sections(margin, np.full_like(unit, -12.0), np.full_like(unit, 12.0), 40)
-    return np.where(std > 0, least_margin, 0.0)
+    row, grid = np.arange(unit.size), np.linspace(-12.0, 12.0, 13)
+    table = np.stack([margin(np.full(unit.size, log_u), row) for log_u in grid])
+    middle = grid[np.argmin(table, axis=0)]
+    found = elementwise.find_minimum(margin, (middle - 2.0, middle, middle + 2.0), args=(row,))
+    return np.where(std > 0, np.fmin(found.f_x, table.min(axis=0)).reshape(unit.shape), 0.0)

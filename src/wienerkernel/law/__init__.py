@@ -1,4 +1,18 @@
-"""The law of a linear combination of independent noise variables: density, distribution function, quantiles, draws."""
+"""The law of a linear combination of independent noise variables: density, distribution function, quantiles, draws.
+
+The way of a quantile, from ``WienerKernelRegressor.predict_interval`` on::
+
+    PredictiveDistribution.ppf     posterior/: mean, noise weights a(x) and model variance at each x
+    LinearCombination.ppf          checks, broadcasts, warns             linear_combination.py
+    Batch.quantile                 Y = start + scale X, in blocks        batch.py
+    Block.quantile                 a start, then Newton in a bracket     block.py, quantile.py
+    an Inversion                   F(x) for given x                      the one that dispatch.py chose
+
+An inversion is a closed form (closed, uniform), a sum over atoms (atoms), a convolution (convolution, components, with
+pieces and intervals), or an inverse transform (contour, fourier, graded, lattice). Inverse transforms get log phi of the
+rows from rows.py and terms.py, which sum over the weights by tables (ray_table, band), and end in the sums of ray.py.
+saddle.py gives light tails their relative accuracy.
+"""
 
 from __future__ import annotations
 

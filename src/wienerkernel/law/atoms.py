@@ -15,13 +15,17 @@ from .rows import Rows
 __all__ = ["AtomSum", "SmoothedAtoms", "atom_sum", "relevant_atoms", "sum_of_atoms"]
 
 HALF, ALL = 2**18, 2**23
-"""Atoms of each half of one row, and of all rows together."""
+"""Atoms of each half of one row, and of all rows together: 128 MB."""
+LEAST = 64
+"""Atoms of a half that are always allowed, however many rows there are."""
+SUM = 2**13
+"""Atoms of a sum that is not divided into halves."""
 NO_MASS = 1e-18
-"""Probability of a tail, or of a value, that is left out."""
+"""Probability of a value that is left out: no sum of 1000 of them is visible beside 1."""
 REACH = 12.0
-"""Standard deviations of the normal part beyond which an atom counts as passed or not."""
+"""Standard deviations of the normal part beyond which an atom counts as passed or not: e^-72 is left out."""
 TOLERANCE = 2e-14
-"""Sums that differ by less, in standard deviations, are the same atom."""
+"""Sums that differ by less, in standard deviations, are the same atom; they are rounded in different orders."""
 
 
 def _merge(values: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -52,13 +56,7 @@ class _Half:
 
 
 class AtomSum(ClosedForm):
-    """Laws of rows as F(x) = sum_a p_a F_B(x - a), over the atoms a of one half of the terms.
-
-    Parameters
-    ----------
-    halves : list of pair of _Half
-        One pair a row.
-    """
+    """Laws of rows as F(x) = sum_a p_a F_B(x - a), over the atoms a of one half of the terms; one pair of halves per row."""
 
     def __init__(self, halves: list[tuple[_Half, _Half]]) -> None:
         self.halves = halves
@@ -113,15 +111,7 @@ class AtomSum(ClosedForm):
 
 
 class SmoothedAtoms:
-    """Laws of rows as sums over atoms of normal laws: F(x) = sum_a p_a sum_b q_b Phi((x - a - b) / tau).
-
-    Parameters
-    ----------
-    halves : list of pair of _Half
-        One pair per row.
-    tau : ndarray of shape (rows,)
-        Standard deviation of the normal part, positive.
-    """
+    """Laws of rows as sums over atoms of normal laws, F(x) = sum_a p_a sum_b q_b Phi((x - a - b) / tau), tau > 0."""
 
     relative = False
 
@@ -135,7 +125,7 @@ class SmoothedAtoms:
             for k, point in enumerate(x[i]):
                 values[:, i, k] = self._at(point, row)
         pdf, cdf, sf = values
-        # places of atoms are known up to their tolerance, and that of x up to its rounding
+        # atoms are known up to their tolerance, and x up to its rounding
         shift = TOLERANCE + 8 * EPS * (1 + np.abs(x))
         return Values(
             pdf, cdf, sf, 16 * EPS + shift * pdf, (64 * EPS + 8 * shift / self.tau[index, None]) * pdf
@@ -144,7 +134,7 @@ class SmoothedAtoms:
     def _at(self, point: float, row: int) -> tuple[float, float, float]:
         left, right = self.steps.halves[row]
         tau, z = self.tau[row], point - left.values
-        # beyond the last atom, those next to it count, however far they are
+        # beyond the last atom, the nearest ones count, however far they are
         outside = np.maximum(z - right.values[-1], right.values[0] - z) + 4 * tau
         reach = np.maximum(REACH * tau, outside)
         first, last = np.searchsorted(right.values, z - reach), np.searchsorted(right.values, z + reach)
@@ -162,8 +152,8 @@ class SmoothedAtoms:
 
 
 def sum_of_atoms(terms: list[tuple[float, Noise]]) -> tuple[FloatArray, FloatArray] | None:
-    """Values and probabilities of a sum of weighted discrete terms; None if they are too many."""
-    total = _Half(2**13)
+    """Values and probabilities of a sum of weighted discrete terms; None if there are too many."""
+    total = _Half(SUM)
     for weight, noise in terms:
         values, mass = relevant_atoms(noise)
         if not total.add(weight * values, mass):
@@ -182,7 +172,7 @@ def _too_many(terms: FloatArray, atoms: tuple[FloatArray, FloatArray]) -> bool:
 
 
 def relevant_atoms(noise: Noise) -> tuple[FloatArray, FloatArray]:
-    """Values and probabilities of a discrete law, without those that no sum can notice."""
+    """Values and probabilities of a discrete law, without negligible ones."""
     if not noise.discrete:
         return np.zeros(1), np.ones(1)  # of terms whose weights are 0
     values, mass = noise.atoms()
@@ -193,12 +183,12 @@ def relevant_atoms(noise: Noise) -> tuple[FloatArray, FloatArray]:
 def atom_sum(rows: Rows) -> tuple[IntArray, list[tuple[_Half, _Half]]]:
     """The rows of a discrete law that have few enough atoms, and the atoms of their two halves."""
     atoms = [relevant_atoms(terms.noise) for terms in rows.terms]
-    budget = max(64, ALL // len(rows))
+    budget = max(LEAST, ALL // len(rows))
     chosen, halves = [], []
     for row in range(len(rows)):
         right, left = _Half(min(HALF, budget)), _Half(min(HALF, budget))
         weights = [np.repeat(terms.weights[row], terms.counts.astype(int)) for terms in rows.terms]
-        weights = [np.sort(w[w != 0]) for w in weights]  # equal weights side by side share their atoms
+        weights = [np.sort(w[w != 0]) for w in weights]  # equal weights next to each other share their atoms
         if any(_too_many(w, law) for w, law in zip(weights, atoms, strict=True)):
             continue
         scaled = [(w * x, p) for some, (x, p) in zip(weights, atoms, strict=True) for w in some]

@@ -1,4 +1,4 @@
-"""A block of standardized rows with everything prepared: bulk, tails and ends of the support in one."""
+"""A block of standardized rows: bulk, tails and ends of the support together."""
 
 from __future__ import annotations
 
@@ -6,35 +6,34 @@ from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from .._typing import FloatArray, IntArray
-from .closed import ClosedForm
+from .closed import SAME, ClosedForm
 from .dispatch import parts
+from .fourier import grid
 from .quantile import solve, wilson_hilferty
 from .ray import Inversion, Values
 from .rows import Rows
 from .saddle import SaddleTails
+from .values import between, empty, put
 
 __all__ = ["Block"]
 
+NEAR = 1e-3
+"""Part of a step of the grid of atoms by which a search may miss an atom."""
 TAIL = 1e-7
-"""Below this probability, relative accuracy needs the saddle point,"""
-BULK = 1e-9
-"""Smallest probability that is searched without it."""
-SAME = 1e-13
-"""Points that differ by less, in standard deviations, are the same atom."""
+"""Probability below which relative accuracy needs the saddle point."""
 POOR = 5e-13
-"""and above this error it may help."""
+"""Error above which the saddle point may help."""
+BULK = 1e-9
+"""Smallest probability that is searched for without the saddle point, from where the search goes on with it."""
+NEAR_END = np.array([1e-9, 1e-11])
+"""Distances from an end of the support at which the limit of the density there is read off, in standard deviations."""
 
 
 class Block:
-    """The law of standardized rows.
-
-    Parameters
-    ----------
-    rows : Rows
-    method : str
-    """
+    """The law of standardized rows, each served by the method that :func:`~.dispatch.parts` chooses."""
 
     def __init__(self, rows: Rows, method: str) -> None:
         self.rows = rows
@@ -43,10 +42,10 @@ class Block:
 
     @cached_property
     def skewness(self) -> FloatArray:
-        """Skewness of each row, from which the search for a quantile starts; 0 where it is not known or costly."""
+        """Skewness of each row, to start the search for a quantile; 0 where it is unknown or costly."""
         if self.rows.costly:
             return np.zeros(len(self.rows))
-        with np.errstate(all="ignore"):  # of scales that no third power fits
+        with np.errstate(all="ignore"):  # scales whose third power overflows
             skewness = sum(
                 terms.noise.cumulants(3)[2] * (terms.weights**3 @ terms.counts) for terms in self.rows.terms
             )
@@ -54,12 +53,9 @@ class Block:
 
     def __call__(self, x: FloatArray) -> Values:
         """Values at points (rows, k)."""
-        result = Values(*(np.empty(x.shape) for _ in Values._fields))
+        result = empty(x.shape)
         for index, inversion in self.parts:
-            values = self._values(inversion, index, True, x[index], np.arange(len(index)))
-            for out, value in zip(result, values, strict=True):
-                out[index] = value
-        # a probability, so that no error exceeds 1, and a density
+            put(result, index, self._values(inversion, index, True, x[index], np.arange(len(index))))
         return Values(
             np.maximum(result.pdf, 0.0),
             np.clip(result.cdf, 0.0, 1.0),
@@ -86,8 +82,7 @@ class Block:
             i, k = np.nonzero(small)
             tail = self.tails(x[small], row[i])
             better = tail.error < values.error[small]
-            for out, value in zip(values, tail, strict=True):
-                out[i[better], k[better]] = value[better]
+            put(values, (i[better], k[better]), tail, better)
         # an atom at the end belongs to the law, whatever a standardized x rounds to
         below, above = x <= lower, x >= upper
         if self.rows.atomic.any():
@@ -95,24 +90,19 @@ class Block:
         outside = below | above
         if not outside.any():
             return values
-        pdf = np.where(outside, 0.0, values.pdf)
+        pdf, cdf, sf = between(below, above, *values[:3])
         for at, end, inwards in ((x == lower, lower, 1.0), (x == upper, upper, -1.0)):
             i = np.flatnonzero(at.any(axis=1))
             if len(i):
                 pdf[i] = np.where(at[i], self._density_at_end(inversion, end[i], inwards, some[i]), pdf[i])
-        return Values(
-            pdf,
-            np.where(below, 0.0, np.where(above, 1.0, values.cdf)),
-            np.where(below, 1.0, np.where(above, 0.0, values.sf)),
-            np.where(outside, 0.0, values.error),
-            np.where(outside, 0.0, values.pdf_error),
-        )
+        error, pdf_error = (np.where(outside, 0.0, error) for error in values[3:])
+        return Values(pdf, cdf, sf, error, pdf_error)
 
     def _density_at_end(
         self, inversion: Inversion, end: FloatArray, inwards: float, some: IntArray
     ) -> FloatArray:
         """Limit of the density at an end of the support: 0, inf or between, from two points close by."""
-        near, nearer = inversion(end + inwards * np.array([1e-9, 1e-11]), some).pdf.T
+        near, nearer = inversion(end + inwards * NEAR_END, some).pdf.T
         with np.errstate(all="ignore"):
             ratio = nearer / near
         limit = np.where(ratio > 1.1, np.inf, np.where(ratio > 0.9, nearer, 0.0))
@@ -137,7 +127,7 @@ class Block:
     ) -> tuple[FloatArray, FloatArray]:
         lower, higher = (end[index, None] for end in self.rows.support)
         mean = self.rows.mean[index, None]
-        start = mean + wilson_hilferty(p, upper, self.skewness[index, None])
+        start = mean + wilson_hilferty(np.where(upper, -1.0, 1.0) * ndtri(p), self.skewness[index, None])
         # First without the tails, which cost more, then with them where they matter.
         bulk = p if inversion.relative else np.maximum(p, BULK)
         values = partial(self._values, inversion, index, False)
@@ -159,4 +149,29 @@ class Block:
                 atomic[again],
             )
         snap = getattr(inversion, "snap", None)
-        return (snap(x, np.arange(len(index))) if snap else x), np.fmin(error, 1.0)
+        if snap:
+            x = snap(x, np.arange(len(index)))
+        elif atomic.any():
+            x, error = self._at_atoms(inversion, index, x, error, p, upper, atomic)
+        return x, np.fmin(error, 1.0)
+
+    def _at_atoms(
+        self,
+        inversion: Inversion,
+        index: IntArray,
+        x: FloatArray,
+        error: FloatArray,
+        p: FloatArray,
+        upper: NDArray[np.bool_],
+        atomic: NDArray[np.bool_],
+    ) -> tuple[FloatArray, FloatArray]:
+        """Quantiles of laws with atoms moved to the grid that the atoms lie on; without one, the error says how far F is."""
+        origin, step = (part[index, None] for part in grid(self.rows))
+        on_grid = atomic & (step > 0)
+        steps = np.where(on_grid, step, 1.0)
+        near = origin + steps * np.rint((x - origin) / steps)
+        moved = on_grid & (np.abs(near - x) < NEAR * steps)
+        x = np.where(moved, near, x)
+        values = self._values(inversion, index, False, x, np.arange(len(index)))
+        off = np.abs(np.where(upper, values.sf, values.cdf) - p)
+        return x, np.where(atomic & ~moved, np.maximum(error, off), error)

@@ -15,7 +15,7 @@ from .ray import EPS, Values
 __all__ = ["ClosedForm", "GammaSum", "Normal", "PointMass", "SingleTerm", "gamma_shape"]
 
 SAME = 1e-13
-"""Points that differ by less, relative to their size, are the same atom."""
+"""Points that differ by less, in standard deviations or relative to their size, are the same atom."""
 
 
 def gamma_shape(noise: Noise) -> float | None:
@@ -92,6 +92,8 @@ class SingleTerm(ClosedForm):
         else:
             pdf = self.noise.pdf(m) / np.abs(v)
         below, above = self.noise.cdf(m), self.noise.sf(m)
+        # the smaller tail has the digits: some of SciPy's survival functions are 1 where the cdf is 1e-6
+        below, above = np.where(above < below, 1 - above, below), np.where(below < above, 1 - below, above)
         return _values(pdf, np.where(v > 0, below, above), np.where(v > 0, above, below))
 
     def quantile(self, p: FloatArray, upper: NDArray[np.bool_], index: IntArray) -> FloatArray:  # noqa: D102

@@ -1,4 +1,4 @@
-"""Sums of few terms of a mixture: one law for each choice of components, weighed by its probability.
+"""Sums of few terms of a mixture: one law for each choice of components, weighted by its probability.
 
 Atoms among the components shift the laws of the others, and poles stay where the components have them.
 """
@@ -14,7 +14,7 @@ import numpy as np
 
 from .._typing import FloatArray, IntArray
 from ..noise import Mixture, Noise, ScipyNoise, as_noise
-from .atoms import TOLERANCE, SmoothedAtoms, _Half, relevant_atoms, sum_of_atoms
+from .atoms import SUM, TOLERANCE, SmoothedAtoms, _Half, relevant_atoms, sum_of_atoms
 from .closed import SingleTerm
 from .convolution import Convolution, scaled_pieces
 from .ray import EPS, Inversion, Values
@@ -22,10 +22,8 @@ from .rows import Rows, split
 
 __all__ = ["ComponentSum", "choices", "components"]
 
-MOST_ATOMS = 2**13
-"""Atoms of the discrete components of a choice, and"""
 MOST_CHOICES = 100
-"""choices of components that are convolved one by one; of more than four terms, a quarter of them."""
+"""Choices of components that are convolved one by one; a quarter of it for more than four terms."""
 
 
 class _Choice(NamedTuple):
@@ -50,19 +48,13 @@ def choices(rows: Rows, row: int) -> int:
     atoms = [
         sum(len(relevant_atoms(part)[0]) for _, part in pairs if part.discrete) ** n for pairs, n in terms
     ]
-    if prod(number for number in atoms if number) > MOST_ATOMS:
+    if prod(number for number in atoms if number) > SUM:
         return MOST_CHOICES + 1
     return prod(comb(len(pairs) + n - 1, n) for pairs, n in terms)
 
 
 class ComponentSum:
-    """Inversion of no transform: the laws of all choices of components, added.
-
-    Parameters
-    ----------
-    rows : Rows
-        With few terms.
-    """
+    """The laws of all choices of components, added, for rows of few terms."""
 
     relative = True
 
@@ -71,7 +63,7 @@ class ComponentSum:
 
     def __call__(self, x: FloatArray, index: IntArray) -> Values:
         """Values at the points ``x`` of shape (n, k), for the rows ``index``."""
-        result = Values(*(np.zeros(x.shape) for _ in Values._fields))
+        result = Values(*np.zeros((5, *x.shape)))
         for i, row in enumerate(index):
             for choice in self.rows[row]:
                 for out, value in zip(result, _values(choice, x[i]), strict=True):

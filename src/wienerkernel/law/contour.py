@@ -1,4 +1,4 @@
-"""Rotated contours, for characteristic functions that decay slowly and continue into a sector.
+"""Rotated contours, for characteristic functions that decay slowly but continue into a sector.
 
 On t = r e^{-i theta sign(x)} the factor e^{-itx} decays, however slowly phi does. Nodes r = r0 exp(u - e^{-u}) with
 equal steps in u serve every x at once: logarithmic for large r, double exponential towards 0.
@@ -12,13 +12,14 @@ from .._typing import FloatArray, IntArray
 from .ray import RaySum, Values
 from .rows import Rows
 from .terms import COARSE
+from .values import empty, put
 
 __all__ = ["Contour", "growth_on_ray", "step_for"]
 
 FIRST, LAST = -3.6, 40.0
 """Range of u: r from 1e-18 to 2e17, in standard deviations."""
 FARTHEST = 1e15
-"""No law of finite variance has mass that counts beyond."""
+"""Standard deviations beyond which a law has no mass that counts (Chebyshev: 1e-30)."""
 
 
 def step_for(theta: float) -> float:
@@ -45,12 +46,7 @@ def _sides(rows: Rows) -> list[float]:
 class Contour:
     """Inversion on rays that turn with the sign of x.
 
-    Parameters
-    ----------
-    rows : Rows
-    theta : float
-    decay : float
-        Where log10|phi| is as good as 0; no node lies far beyond.
+    Nodes end a little beyond ``decay``, the frequency from which on phi is as good as 0.
     """
 
     relative = False
@@ -76,14 +72,13 @@ class Contour:
         sign = np.where(x < 0, -1.0, 1.0)
         # Far out the integrand lives at r = 1/|x|: there the nodes start lower.
         decade = np.maximum(0, np.ceil(np.log10(np.maximum(np.abs(x), 1.0)) - 1.3)).astype(int)
-        result = Values(*(np.empty(x.shape) for _ in Values._fields))
-        # one number for both: the decade from 1 on, with the sign of x
+        result = empty(x.shape)
+        # one key for both: the decade from 1 on, with the sign of x
         keys = sign * (decade + 1)
         for number in np.unique(keys):
             key = float(np.sign(number)), int(abs(number)) - 1
             chosen = keys == number
             some = np.flatnonzero(chosen.any(axis=1))
             values = self._ray(*key)(np.where(chosen, x, key[0] * 10.0 ** key[1])[some], index[some])
-            for out, value in zip(result, values, strict=True):
-                out[chosen] = value[chosen[some]]
+            put(result, chosen, values, chosen[some])
         return result

@@ -20,17 +20,21 @@ from .ray import EPS, RESOLVED, Values
 __all__ = ["Convolution", "is_sharp", "scaled_pieces"]
 
 CHUNK = 2**15
+"""Nodes worked on at once: they stay in the cache."""
 DEPTH = 6.0
 """Depth of the tables of single terms: distances from the cuts down to e^(-pi sinh 6) = 1e-275."""
-STEP = 0.125
-HALVINGS = 3
+STEP, HALVINGS = 0.125, 3
+"""Step of the quadrature, and how often it is halved where the error is not good yet."""
+GOOD, GOOD_DENSITY = 2e-14, 1e-13
+"""Absolute error of a probability, and relative error of a density, that need no smaller step."""
 FAR = 3.0
-GOOD = 2e-14
-GOOD_DENSITY = 1e-13
-SAME = 4e-14
+"""Distance of all cuts from the quartiles, in interquartile ranges, beyond which the median becomes a cut, too."""
+SAME_CUT = 4e-14
 """Sums of cuts that differ by less, in standard deviations, are one."""
 TABLE_FROM = 200
-"""Points a row from which a table of the whole sum pays."""
+"""Points per row from which a table of the whole sum pays."""
+SHARP, JUMP, POLE = 1e-6, 1e-3, 1e2
+"""Distance from a singular point at which the densities beside it show a jump or a pole, all in standard deviations."""
 
 
 @lru_cache(maxsize=32)
@@ -39,7 +43,7 @@ def noise_pieces(noise: Noise, sign: float) -> Pieces:
     lower, upper = noise.support()
     cuts = np.asarray(noise.singular_points(), dtype=float)
     low, middle, high = noise.ppf([0.25, 0.5, 0.75])
-    # the bulk of the law is not seen well from afar
+    # distances from a far cut would resolve the bulk of the law poorly
     if np.all((cuts < low - FAR * (high - low)) | (cuts > high + FAR * (high - low))):
         cuts = np.sort(np.append(cuts, middle))
     ends = [np.isinf(lower), np.isinf(upper)]
@@ -71,20 +75,14 @@ def scaled_pieces(noise: Noise, weights: FloatArray) -> Pieces:
 def is_sharp(noise: Noise) -> bool:
     """Whether the density has a pole or jumps, so that the characteristic function decays slowly."""
     std = noise.std()
-    beside = 1e-6 * std * np.array([-1.0, 1.0])
+    beside = SHARP * std * np.array([-1.0, 1.0])
     with np.errstate(all="ignore"):
         densities = [noise.pdf_near(float(point), beside) for point in noise.singular_points()]
-    return any(np.ptp(density) * std > 1e-3 or density.max() * std > 1e2 for density in densities)
+    return any(np.ptp(density) * std > JUMP or density.max() * std > POLE for density in densities)
 
 
 class _Sum:
-    """The law of A + B, row by row.
-
-    Parameters
-    ----------
-    a, b : Pieces
-        Of the same rows.
-    """
+    """The law of A + B, row by row, from tables of the same rows."""
 
     def __init__(self, a: Pieces, b: Pieces) -> None:
         self.a, self.b = a, b
@@ -104,11 +102,11 @@ class _Sum:
         grain = (a.grain[:, :, None] + b.grain[:, None, :]).reshape(cuts.shape)
         order = np.argsort(cuts, axis=1)
         cuts, grain = np.take_along_axis(cuts, order, axis=1), np.take_along_axis(grain, order, axis=1)
-        new = np.diff(cuts, axis=1, prepend=-np.inf) > SAME
+        new = np.diff(cuts, axis=1, prepend=-np.inf) > SAME_CUT
         cuts = np.maximum.accumulate(np.where(new, cuts, -np.inf), axis=1)
         kept = np.any(np.diff(cuts, axis=1, prepend=-np.inf) > 0, axis=0)
         lower, upper = a.lower or b.lower, a.upper or b.upper
-        # what a sum hides next to its cuts is the product of what its terms hide
+        # the mass of a sum next to its cuts is the product of those of its terms
         depth = min(max(law.depth_for(1e-8) for law in (a, b)), a.depth, b.depth)
         pieces = Pieces(cuts[:, kept], a.tail + b.tail, lower, upper, grain[:, kept], depth)
         tabulate(pieces, self._density_beside)
@@ -126,7 +124,7 @@ class _Sum:
     def __call__(
         self, row: IntArray, y: FloatArray, tails: bool = True
     ) -> tuple[CdfValues, FloatArray, FloatArray]:
-        """Values at y, which belongs to a row, both of shape (n,); errors of the distribution and of the density."""
+        """Values at (n,) points y of (n,) rows; errors of the distribution function and of the density."""
         place, error, pdf_error = self._integrate(row, y, STEP, tails)
         step = STEP
         for _ in range(HALVINGS):
@@ -168,7 +166,7 @@ class _Sum:
     def _terms(
         self, row: IntArray, y: FloatArray, parts: Intervals, step: float, tails: bool
     ) -> Iterator[tuple[Intervals, list[FloatArray], FloatArray]]:
-        """Terms of the sums for density, distribution and survival function, and the signs that tell the error."""
+        """Terms of the sums for density, distribution and survival function, and alternating signs that show the error."""
         depth = max(self.a.need, self.b.need)
         u = np.arange(-depth + step / 2, depth, step)
         steep = np.pi * np.sinh(u)
@@ -244,13 +242,7 @@ class _Sum:
 
 
 class Convolution:
-    """Inversion of no transform at all: the law of a sum of few terms, from the laws of the terms.
-
-    Parameters
-    ----------
-    laws : list of Pieces
-        Those of the terms, at least two, for the same rows; the widest first.
-    """
+    """The law of a sum of few terms, from the laws of at least two terms for the same rows, the widest first."""
 
     relative = True
 

@@ -1,20 +1,36 @@
-"""Which method for which row."""
+"""Which method serves which row.
+
+With ``method="auto"`` a row goes to the first of these that serves it:
+
+1. closed forms: a point mass, a normal law, one term alone, gamma terms of one scale;
+2. atoms, if all terms are discrete and take few values together: sums over all of them;
+3. uniform terms, up to seven: the formula of their volume;
+4. convolution of few terms whose characteristic function hardly decays: with atoms, or with poles and jumps;
+5. a contour, if a Fourier series needs many nodes and phi continues into a sector without growing;
+6. convolution of few terms, if a Fourier series needs very many nodes;
+7. graded panels, for heavy tails whose phi decays fast: a series would need a period as long as the tail;
+8. a Fourier series, which serves every row, or a bracket on a lattice where it states a large error.
+
+The first three are exact. Convolutions come before transforms where phi decays so slowly that a transform is inexact,
+and after the contour where a transform is merely long.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._typing import FloatArray, IntArray
-from ..noise import Noise, as_noise
+from ..noise import as_noise
 from .atoms import AtomSum, SmoothedAtoms, atom_sum
-from .closed import ClosedForm, GammaSum, Normal, PointMass, SingleTerm, gamma_shape
+from .closed import GammaSum, Normal, PointMass, SingleTerm, gamma_shape
 from .components import MOST_CHOICES, ComponentSum, choices, components
 from .contour import Contour, growth_on_ray
 from .convolution import Convolution, is_sharp, scaled_pieces
+from .divisible import is_whole
 from .fourier import DECAY, TRUNCATION, Fourier, decay_point, revival, window
 from .graded import Graded
 from .lattice import Lattice, affordable
@@ -24,97 +40,163 @@ from .uniform import MAX_TERMS, UniformSum, is_uniform
 
 __all__ = ["METHODS", "Part", "parts"]
 
-METHODS = ("auto", "contour", "convolution", "fourier", "lattice")
-"""Names that ``LinearCombination`` accepts as ``method``."""
-
-ANGLES = (0.6, 0.38, 0.25)
-GROWTH = 2.0
-"""Largest log|phi| on a ray: a digit may cancel."""
-GROWTH_BEYOND = 6.0
-"""And at twice the angle, since the step resolves what is analytic and moderate on both sides of the ray."""
+# closed forms
+SAME_WEIGHT = 4e-16
+"""Relative difference of weights that are equal up to the rounding of their standardization."""
+CANCELLATION = 2e-14
+"""Error of a sum over uniform terms, whose signs alternate, up to which it is used."""
+# atoms and convolutions
+NARROW = 0.02
+"""Normal part, beside the whole, below which it hardly smooths atoms or poles."""
+FEW_ATOMS = 2**12
+"""Atoms that are summed one by one under a wider normal part, which a Fourier series would serve as well."""
+FEW_TERMS, SOME_TERMS = 4, 8
+"""Terms that are convolved in two halves of two; and at most, where the transform is very long."""
+MAX_CUTS = 16
+"""Singular points of half a sum: a convolution integrates between them, and its cost is their square."""
+MAX_ROWS = 256
+"""Rows that are convolved, or inverted on graded panels, at once; their tables stay below some 100 MB."""
+# transforms
 FEW_NODES = 600
+"""Nodes of a Fourier series that cost less than the choice of a contour."""
 MANY_NODES, MOST_NODES = 2**12, 2**15
 """Nodes of a Fourier series from which few terms, or some, are rather convolved."""
-FEW_TERMS, SOME_TERMS = 4, 8
+ANGLES = (0.6, 0.38, 0.25)
+"""Angles of contours, the steepest first: the number of nodes grows as 1/angle."""
+GROWTH, GROWTH_BEYOND = 2.0, 6.0
+"""Largest log|phi| on a ray, where a digit may cancel, and at twice the angle, up to which the step resolves phi."""
 FAST = 300.0
-"""Decay that leaves few panels of a quadrature that only resolves the points that are asked for."""
-MAX_CUTS = 16
-"""Singular points of half a sum, and rows, that are convolved at once."""
-MAX_ROWS = 256
-CANCELLATION = 2e-14
-NARROW = 0.02
-"""A normal part below it, beside the whole, makes few terms hardly smoother,"""
-FEW_ATOMS = 2**12
-"""and a wider one leaves so many atoms to be summed one by one."""
+"""Decay that leaves few panels to graded nodes."""
 POOR = 1e-9
 """Error of a Fourier series that a bracket on a lattice may improve."""
 
 Part = tuple[IntArray, Inversion]
 
 
+class _Candidates:
+    """Rows that no method has taken yet, with the length of the Fourier series that they need."""
+
+    def __init__(self, rows: Rows, automatic: bool) -> None:
+        self.rows, self.automatic = rows, automatic
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, index: IntArray) -> _Candidates:
+        """The candidates with these indices; what is known of them is kept."""
+        taken = _Candidates(self.rows.take(index), self.automatic)
+        if "window" in self.__dict__:
+            taken.__dict__["window"] = self.window[0][index], self.window[1][index]
+        if "decay" in self.__dict__:
+            taken.__dict__["decay"] = self.decay[index]
+        return taken
+
+    @cached_property
+    def window(self) -> tuple[FloatArray, FloatArray]:
+        """Interval that holds the mass, each end of shape (rows,)."""
+        return window(self.rows)
+
+    @cached_property
+    def decay(self) -> FloatArray:
+        """Frequency beyond which phi is as good as 0, shape (rows,)."""
+        # far frequencies of a costly law are not asked for where convolution serves anyway
+        if self.automatic and self.rows.costly and np.all(_convolvable(self.rows)):
+            low, high = self.window
+            return decay_point(self.rows, float(np.max(2 * np.pi * self.affordable / (high - low))))
+        return decay_point(self.rows)
+
+    @property
+    def nodes(self) -> FloatArray:
+        """Nodes of a Fourier series, shape (rows,)."""
+        return self.decay * (self.window[1] - self.window[0]) / (2 * np.pi)
+
+    @property
+    def affordable(self) -> NDArray[np.int_]:
+        """Nodes of a Fourier series that cost less than a convolution, shape (rows,)."""
+        return np.where(self.rows.copies <= FEW_TERMS, MANY_NODES, MOST_NODES)
+
+
+Claim = Callable[[_Candidates], Iterator[Part]]
+
+
 def parts(rows: Rows, method: str) -> Iterator[Part]:
-    """Divide rows among the methods: pairs of row numbers and the inversion for them."""
-    remaining = np.arange(len(rows))
-    for claim in (_closed, _few_atoms, _few_uniforms):
-        if len(remaining) and (method == "auto" or claim is _closed):
-            some = rows.take(remaining)
-            left = np.ones(len(remaining), dtype=bool)
-            for index, inversion in claim(some, method):
-                left[index] = False
-                yield remaining[index], inversion
-            remaining = remaining[left]
-    if len(remaining):
-        invert = {
-            "auto": _automatic,
-            "contour": _contours,
-            "convolution": _convolutions,
-            "fourier": _series,
-            "lattice": _lattices,
-        }[method]
-        for index, inversion in invert(rows.take(remaining)):
-            yield remaining[index], inversion
-
-
-def _closed(rows: Rows, method: str) -> Iterator[Part]:
-    free = np.ones(len(rows), dtype=bool)
-    for chosen, closed in _closed_forms(rows, method):
-        index = np.flatnonzero(free & chosen)
-        if len(index):
+    """Divide rows among the methods: pairs of row indices and the inversion for them."""
+    candidates, number = _Candidates(rows, method == "auto"), np.arange(len(rows))
+    for claim in METHODS[method]:
+        if not len(number):
+            return
+        free = np.ones(len(number), dtype=bool)
+        for index, inversion in claim(candidates):
             free[index] = False
-            yield index, closed(index)
+            yield number[index], inversion
+        if not free.all():
+            left = np.flatnonzero(free)
+            candidates, number = candidates.take(left), number[left]
 
 
-def _closed_forms(
-    rows: Rows, method: str
-) -> Iterator[tuple[NDArray[np.bool_], Callable[[IntArray], ClosedForm]]]:
-    without_normal = rows.normal_var == 0
-    yield (rows.copies == 0) & without_normal, lambda index: PointMass()  # noqa: ARG005
-    if method != "auto":
-        return
-    yield rows.copies == 0, lambda index: Normal(rows.mean[index])
+def _at(chosen: NDArray[np.bool_], candidates: _Candidates, claim: Claim) -> Iterator[Part]:
+    """What a claim yields for the chosen candidates only."""
+    index = np.flatnonzero(chosen)
+    if len(index):
+        for some, inversion in claim(candidates.take(index)):
+            yield index[some], inversion
+
+
+def _groups(chosen: NDArray[np.bool_], *keys: FloatArray) -> Iterator[IntArray]:
+    """Indices of chosen rows that share all keys."""
+    index = np.flatnonzero(chosen)
+    if len(index):
+        _, inverse = np.unique(np.stack(keys, axis=1)[index], axis=0, return_inverse=True)
+        order = np.argsort(inverse.ravel(), kind="stable")
+        yield from np.split(index[order], np.flatnonzero(np.diff(inverse.ravel()[order])) + 1)
+
+
+# closed forms
+
+
+def _point_masses(candidates: _Candidates) -> Iterator[Part]:
+    rows = candidates.rows
+    index = np.flatnonzero((rows.copies == 0) & (rows.normal_var == 0))
+    if len(index):
+        yield index, PointMass()
+
+
+def _normals(candidates: _Candidates) -> Iterator[Part]:
+    rows = candidates.rows
+    index = np.flatnonzero(rows.copies == 0)
+    if len(index):
+        yield index, Normal(rows.mean[index])
+
+
+def _single_terms(candidates: _Candidates) -> Iterator[Part]:
+    rows = candidates.rows
+    alone = (np.count_nonzero(rows.weights, axis=1) == 1) & (rows.copies == 1) & (rows.normal_var == 0)
     for terms in rows.terms:
-        alone = (rows.copies == terms.copies) & without_normal
-        v = terms.weights
-        signed = v.sum(axis=1)
-        yield alone & (terms.copies == 1), partial(_single, terms.noise, signed)
-        shape = gamma_shape(terms.noise)
-        if shape is not None:
-            largest = np.where(signed < 0, v.min(axis=1), v.max(axis=1))
-            near = np.abs(v - largest[:, None]) <= 4e-16 * np.abs(largest[:, None])
-            equal = np.all(near | (v == 0), axis=1)
-            unit = terms.noise.mean() / shape
-            yield alone & equal, partial(_gamma, shape * terms.copies, unit * largest)
+        index = np.flatnonzero(alone & (terms.copies == 1))
+        if len(index):
+            yield index, SingleTerm(terms.noise, terms.weights[index].sum(axis=1))
 
 
-def _single(noise: Noise, weight: FloatArray, index: IntArray) -> ClosedForm:
-    return SingleTerm(noise, weight[index])
+def _gammas(candidates: _Candidates) -> Iterator[Part]:
+    rows = candidates.rows
+    shapes = [gamma_shape(terms.noise) for terms in rows.terms]
+    known = [(terms, shape) for terms, shape in zip(rows.terms, shapes, strict=True) if shape is not None]
+    if not known:
+        return
+    # v times the scale of the law, and the shape that each weight adds
+    scales = np.concatenate([terms.weights * (terms.noise.mean() / shape) for terms, shape in known], axis=1)
+    shape = np.concatenate([shape * terms.counts for terms, shape in known])
+    used = scales != 0
+    largest = np.take_along_axis(scales, np.argmax(np.abs(scales), axis=1)[:, None], axis=1)
+    equal = np.all((np.abs(scales - largest) <= SAME_WEIGHT * np.abs(largest)) | ~used, axis=1)
+    alone = np.count_nonzero(rows.weights, axis=1) == np.count_nonzero(scales, axis=1)
+    index = np.flatnonzero(alone & equal & (rows.copies > 0) & (rows.normal_var == 0))
+    if len(index):
+        yield index, GammaSum(used[index] @ shape, largest[index, 0])
 
 
-def _gamma(shape: FloatArray, scale: FloatArray, index: IntArray) -> ClosedForm:
-    return GammaSum(shape[index], scale[index])
-
-
-def _few_atoms(rows: Rows, method: str) -> Iterator[Part]:  # noqa: ARG001
+def _atoms(candidates: _Candidates) -> Iterator[Part]:
+    rows = candidates.rows
     discrete = np.flatnonzero(rows.discrete)
     if not len(discrete):
         return
@@ -129,7 +211,8 @@ def _few_atoms(rows: Rows, method: str) -> Iterator[Part]:  # noqa: ARG001
             yield index[some], SmoothedAtoms(exact, tau[some]) if smoothed else AtomSum(exact)
 
 
-def _few_uniforms(rows: Rows, method: str) -> Iterator[Part]:  # noqa: ARG001
+def _uniforms(candidates: _Candidates) -> Iterator[Part]:
+    rows = candidates.rows
     for n in range(2, MAX_TERMS + 1) if all(is_uniform(terms.noise) for terms in rows.terms) else ():
         index = np.flatnonzero((rows.copies == n) & (rows.normal_var == 0))
         if len(index):
@@ -138,59 +221,25 @@ def _few_uniforms(rows: Rows, method: str) -> Iterator[Part]:  # noqa: ARG001
                 yield index[stable], UniformSum(rows.take(index[stable]))
 
 
-def _automatic(rows: Rows) -> Iterator[Part]:
+# convolutions
+
+
+def _rough_terms(candidates: _Candidates) -> Iterator[Part]:
+    """Convolutions where phi hardly decays, because all terms have atoms, or poles and jumps."""
+    rows = candidates.rows
     few = rows.atomic & (rows.normal_var == 0)
-    rough = [terms.noise for terms in rows.terms if not terms.noise.atomic]
-    if (rows.costly or rows.bounded) and rough and all(map(is_sharp, rough)):
+    continuous = [terms.noise for terms in rows.terms if not terms.noise.atomic]
+    if (rows.costly or rows.bounded) and continuous and all(map(is_sharp, continuous)):
         few = few | ((rows.copies <= FEW_TERMS) & (rows.normal_var < NARROW**2))
     if few.any():
-        few &= _convolvable(rows)
-    yield from _at(np.flatnonzero(few), rows, _convolutions)
-    yield from _at(np.flatnonzero(~few), rows, _transforms)
+        yield from _at(few & _convolvable(rows), candidates, _convolutions)
 
 
-def _transforms(rows: Rows) -> Iterator[Part]:
-    low, high = window(rows)
-    affordable = np.where(rows.copies <= FEW_TERMS, MANY_NODES, MOST_NODES)
-    # far frequencies of a costly law are not asked for where convolution serves anyway
-    if rows.costly and np.all(_convolvable(rows)):
-        decay = decay_point(rows, float(np.max(2 * np.pi * affordable / (high - low))))
-    else:
-        decay = decay_point(rows)
-    nodes = decay * (high - low) / (2 * np.pi)
-    many = nodes > FEW_NODES
-    angle = _angles(rows, np.flatnonzero(many))
-    for index in _groups(angle, np.ceil(np.log(decay)) * (angle > 0)):
-        if angle[index[0]]:
-            yield index, Contour(rows.take(index), float(angle[index[0]]), float(decay[index].max()))
-    few = (angle == 0) & (nodes > affordable)
+def _long_series(candidates: _Candidates) -> Iterator[Part]:
+    """Convolutions where a Fourier series is very long."""
+    few = candidates.nodes > candidates.affordable
     if few.any():
-        few &= _convolvable(rows)
-    yield from _at(np.flatnonzero(few), rows, _convolutions)
-    rest = (angle == 0) & ~few
-    heavy = rest & (nodes > MANY_NODES) & (decay < FAST) & (not rows.bounded) & ~rows.atomic
-    for index in _groups(
-        np.where(heavy, np.ceil(2 * np.log(decay)), -1.0), np.arange(float(len(rows))) // MAX_ROWS
-    ):
-        if heavy[index[0]]:
-            yield index, Graded(rows.take(index), (low[index], high[index]), float(decay[index].max()))
-    yield from _at(np.flatnonzero(rest & ~heavy), rows, _series)
-
-
-def _at(index: IntArray, rows: Rows, invert: Callable[[Rows], Iterator[Part]]) -> Iterator[Part]:
-    if len(index):
-        for some, inversion in invert(rows.take(index)):
-            yield index[some], inversion
-
-
-def _contours(rows: Rows) -> Iterator[Part]:
-    angle = _angles(rows, np.arange(len(rows)))
-    if not np.all(angle):
-        msg = f"method='contour' cannot serve {rows.terms[0].noise!r} with these weights; 'auto' can"
-        raise ValueError(msg)
-    decay = decay_point(rows)
-    for index in _groups(angle):
-        yield index, Contour(rows.take(index), float(angle[index[0]]), float(decay[index].max()))
+        yield from _at(few & _convolvable(candidates.rows), candidates, _convolutions)
 
 
 def _convolvable(rows: Rows) -> NDArray[np.bool_]:
@@ -199,9 +248,10 @@ def _convolvable(rows: Rows) -> NDArray[np.bool_]:
 
 
 def _is_few(rows: Rows) -> NDArray[np.bool_]:
-    """Whether a row has few terms, the normal part included."""
+    """Whether a row has few terms, the normal part included, and whole counts of them."""
     terms = rows.copies + (rows.normal_var > 0)
-    return np.asarray((terms >= 2) & (terms <= SOME_TERMS))
+    fractions = np.any((rows.weights != 0) & ~is_whole(rows.counts), axis=1)
+    return np.asarray((terms >= 2) & (terms <= SOME_TERMS) & ~fractions)
 
 
 def _by_law(rows: Rows) -> NDArray[np.bool_]:
@@ -217,7 +267,7 @@ def _by_law(rows: Rows) -> NDArray[np.bool_]:
 
 
 def _by_components(rows: Rows) -> NDArray[np.bool_]:
-    """Whether a row has few terms, some of them mixtures or discrete ones, that leave few choices of components."""
+    """Whether a row has few terms, some of them mixtures or discrete, that leave few choices of components."""
     several = any(len(components(terms.noise)) > 1 or terms.noise.discrete for terms in rows.terms)
     few = _is_few(rows) & ~rows.discrete
     if not (several and few.any()):
@@ -226,76 +276,83 @@ def _by_components(rows: Rows) -> NDArray[np.bool_]:
     return few & (number <= np.where(rows.copies <= FEW_TERMS, MOST_CHOICES, MOST_CHOICES // 4))
 
 
-def _convolutions(rows: Rows) -> Iterator[Part]:
-    by_law = ~_by_components(rows)
-    if not np.all(_by_law(rows)[by_law]):
+def _convolutions(candidates: _Candidates) -> Iterator[Part]:
+    rows = candidates.rows
+    _need_whole_counts(rows, "convolution")
+    by_components = _by_components(rows)
+    if not np.all(by_components | _by_law(rows)):
         msg = (
             f"method='convolution' serves sums of 2 to {SOME_TERMS} terms, the normal part included, of noise with few "
             f"singular points or of a mixture of few components; use method='auto'"
         )
         raise ValueError(msg)
-    yield from _at(
-        np.flatnonzero(~by_law), rows, lambda some: iter([(np.arange(len(some)), ComponentSum(some))])
-    )
-    index = np.flatnonzero(by_law)
-    if not len(index):
-        return
-    some = rows.take(index)
-    copies = some.counts.astype(int)
-    weights, law = np.repeat(some.weights, copies, axis=1), np.repeat(np.arange(len(copies)), copies)
-    std = np.array([noise.std() for noise in some.laws])[law]
+    if by_components.any():
+        index = np.flatnonzero(by_components)
+        yield index, ComponentSum(rows.take(index))
+    yield from _at(~by_components, candidates, _by_pieces)
+
+
+def _by_pieces(candidates: _Candidates) -> Iterator[Part]:
+    rows = candidates.rows
+    copies = rows.counts.astype(int)
+    weights, law = np.repeat(rows.weights, copies, axis=1), np.repeat(np.arange(len(copies)), copies)
+    std = np.array([noise.std() for noise in rows.laws])[law]
     order = np.argsort(-np.abs(weights) * std, axis=1, kind="stable")[:, :SOME_TERMS]
     weights, law = np.take_along_axis(weights, order, axis=1), law[order]
-    tau = np.sqrt(some.normal_var)
+    tau = np.sqrt(rows.normal_var)
     keys = (
-        np.sign(weights).T,
-        np.where(weights != 0, law, -1).T,
-        tau[None] > 0,
-        np.arange(len(some))[None] // MAX_ROWS,
+        *np.sign(weights).T,
+        *np.where(weights != 0, law, -1).T,
+        tau > 0,
+        np.arange(len(rows)) // MAX_ROWS,
     )
-    for group in _groups(*np.concatenate(keys).astype(float)):
+    for group in _groups(np.ones(len(rows), dtype=bool), *(key.astype(float) for key in keys)):
         columns = zip(weights[group].T, law[group[0]], strict=True)
-        laws = [scaled_pieces(some.laws[k], column) for column, k in columns if column[0] != 0]
+        laws = [scaled_pieces(rows.laws[k], column) for column, k in columns if column[0] != 0]
         if tau[group[0]]:
             laws.append(scaled_pieces(as_noise(None), tau[group]))
-        yield index[group], Convolution(laws)
+        yield group, Convolution(laws)
 
 
-def _series(rows: Rows) -> Iterator[Part]:
-    for index, series in _windows(rows):
-        poor = series.left_out > POOR
-        if poor.any() and affordable(rows.take(index[poor])):
-            yield from _at(index[poor], rows, _lattices)
-            yield from _at(index[~poor], rows, _series)
-        else:
-            yield index, series
+def _need_whole_counts(rows: Rows, method: str) -> None:
+    if not np.all(is_whole(rows.counts)):
+        msg = (
+            f"method={method!r} needs whole counts of {rows.terms[0].noise!r}, got {rows.counts.tolist()}; "
+            "use method='auto'"
+        )
+        raise ValueError(msg)
 
 
-def _lattices(rows: Rows) -> Iterator[Part]:
-    for index, series in _windows(rows):
-        yield index, Lattice(series)
+# transforms
 
 
-def _windows(rows: Rows) -> Iterator[tuple[IntArray, Fourier]]:
-    """Fourier series on common windows, for rows that need about as many frequencies."""
-    low, high = window(rows)
-    decay = decay_point(rows)
-    alias = np.full(len(rows), TRUNCATION)
-    # a law with atoms comes back unless it is the normal part that has decayed
-    back = np.flatnonzero(rows.atomic & (0.5 * rows.normal_var * decay**2 < DECAY))
-    if len(back):
-        alias[back] += revival(rows.take(back), decay[back])
-    for index in _groups(np.ceil(2 * np.log(decay)), np.ceil(2 * np.log(high - low))):
-        ends = low[index], high[index]
-        yield index, Fourier(rows.take(index), ends, float(decay[index].max()), alias[index])
+def _contours(candidates: _Candidates) -> Iterator[Part]:
+    """Contours where a Fourier series is long."""
+    angle = _angles(candidates.rows, candidates.nodes > FEW_NODES)
+    yield from _on_contours(candidates, angle, np.ceil(np.log(candidates.decay)))
 
 
-def _angles(rows: Rows, index: IntArray) -> FloatArray:
-    """Angle of the contour a row, 0 where there is none that keeps its digits."""
+def _all_contours(candidates: _Candidates) -> Iterator[Part]:
+    rows = candidates.rows
+    angle = _angles(rows, np.ones(len(rows), dtype=bool))
+    if not np.all(angle):
+        msg = f"method='contour' cannot serve {rows.terms[0].noise!r} with these weights; 'auto' can"
+        raise ValueError(msg)
+    yield from _on_contours(candidates, angle)
+
+
+def _on_contours(candidates: _Candidates, angle: FloatArray, *keys: FloatArray) -> Iterator[Part]:
+    for index in _groups(angle > 0, angle, *keys):
+        decay = float(candidates.decay[index].max())
+        yield index, Contour(candidates.rows.take(index), float(angle[index[0]]), decay)
+
+
+def _angles(rows: Rows, wanted: NDArray[np.bool_]) -> FloatArray:
+    """Angle of the contour of each row, 0 where none is wanted or none keeps its digits."""
     result = np.zeros(len(rows))
     if rows.bounded or rows.atomic.all() or rows.sector <= 0:
         return result
-    index = index[~rows.atomic[index]]
+    index = np.flatnonzero(wanted & ~rows.atomic)
     for angle in ANGLES:
         if not len(index):
             break
@@ -307,9 +364,56 @@ def _angles(rows: Rows, index: IntArray) -> FloatArray:
     return result
 
 
-def _groups(*keys: FloatArray) -> Iterator[IntArray]:
-    """Row numbers that share all keys."""
-    table = np.stack(keys, axis=1)
-    _, inverse = np.unique(table, axis=0, return_inverse=True)
-    order = np.argsort(inverse.ravel(), kind="stable")
-    yield from np.split(order, np.flatnonzero(np.diff(inverse.ravel()[order])) + 1)
+def _heavy_tails(candidates: _Candidates) -> Iterator[Part]:
+    rows, decay = candidates.rows, candidates.decay
+    heavy = (candidates.nodes > MANY_NODES) & (decay < FAST) & (not rows.bounded) & ~rows.atomic
+    low, high = candidates.window
+    for index in _groups(heavy, np.ceil(2 * np.log(decay)), np.arange(float(len(rows))) // MAX_ROWS):
+        yield index, Graded(rows.take(index), (low[index], high[index]), float(decay[index].max()))
+
+
+def _series(candidates: _Candidates) -> Iterator[Part]:
+    for index, series in _windows(candidates):
+        poor = np.zeros(len(candidates), dtype=bool)
+        poor[index] = series.left_out > POOR
+        some = candidates.rows.take(np.flatnonzero(poor))
+        if poor.any() and affordable(some) and np.all(is_whole(some.counts)):
+            fine = np.zeros(len(candidates), dtype=bool)
+            fine[index] = ~poor[index]
+            yield from _at(poor, candidates, _lattices)
+            yield from _at(fine, candidates, _series)
+        else:
+            yield index, series
+
+
+def _lattices(candidates: _Candidates) -> Iterator[Part]:
+    _need_whole_counts(candidates.rows, "lattice")
+    for index, series in _windows(candidates):
+        yield index, Lattice(series)
+
+
+def _windows(candidates: _Candidates) -> Iterator[tuple[IntArray, Fourier]]:
+    """Fourier series on common windows, for rows that need about as many frequencies."""
+    rows, decay, (low, high) = candidates.rows, candidates.decay, candidates.window
+    alias = np.full(len(rows), TRUNCATION)
+    # a law with atoms comes back unless it is the normal part that has decayed
+    back = np.flatnonzero(rows.atomic & (0.5 * rows.normal_var * decay**2 < DECAY))
+    if len(back):
+        alias[back] += revival(rows.take(back), decay[back])
+    every = np.ones(len(rows), dtype=bool)
+    for index in _groups(every, np.ceil(2 * np.log(decay)), np.ceil(2 * np.log(high - low))):
+        ends = low[index], high[index]
+        yield index, Fourier(rows.take(index), ends, float(decay[index].max()), alias[index])
+
+
+METHODS: dict[str, tuple[Claim, ...]] = {
+    "auto": (
+        *(_point_masses, _normals, _single_terms, _gammas, _atoms, _uniforms),
+        *(_rough_terms, _contours, _long_series, _heavy_tails, _series),
+    ),
+    "contour": (_point_masses, _all_contours),
+    "convolution": (_point_masses, _convolutions),
+    "fourier": (_point_masses, _series),
+    "lattice": (_point_masses, _lattices),
+}
+"""What ``LinearCombination`` accepts as ``method``, and the claims that are asked in turn."""

@@ -15,25 +15,24 @@ from ..noise import Mixture, Noise
 from .ray import RaySum, Values
 from .rows import Rows
 from .terms import COARSE, Terms
+from .values import between, joined
 
-__all__ = ["DECAY", "TRUNCATION", "Fourier", "decay_point", "revival", "window"]
+__all__ = ["DECAY", "TRUNCATION", "Fourier", "decay_point", "grid", "revival", "window"]
 
 EXPONENT = 36.0
-"""Tails below e^-36 = 2e-16 are left out,"""
-DECAY = 33.5
-"""and terms below e^-33.5 = 3e-15."""
+"""Tails below e^-36 = 2e-16 are left out."""
 TRUNCATION = 2 * float(np.exp(-EXPONENT))
-DECAY_LIMIT = 1e17
-PROBES = 200
-"""Frequencies at which phi may come back that are tried at least,"""
-MOST_PROBES = 2**24
-"""terms of phi that may be spent on more of them,"""
+"""Error from both of them."""
+DECAY, DECAY_LIMIT = 33.5, 1e17
+"""Frequencies with |phi| < e^-33.5 = 3e-15 are left out; the search for them ends where no node could lie."""
+PROBES, MOST_PROBES = 200, 2**24
+"""Frequencies, at least, at which phi may come back, and terms of phi that may be spent on more of them."""
 GRID = 1e-10
-"""and how exactly, beside their range, the atoms have to lie on a grid."""
-MAX_NODES = 2**17
-MAX_COSTLY_NODES = 2**14
+"""Distance from a grid, relative to their range, at which atoms count as on it."""
+MAX_NODES, MAX_COSTLY_NODES = 2**17, 2**14
+"""Nodes at most, for phi given by a formula and by quadrature: a second or so for a row."""
 MAX_SIZE = 2**21
-"""Nodes times rows that are kept between calls."""
+"""Nodes times rows that are kept between calls, 100 MB."""
 
 
 @lru_cache(maxsize=64)
@@ -45,7 +44,7 @@ def _subgamma(noise: Noise) -> tuple[float, float]:
     mean, var = noise.mean(), noise.var()
     scales = []
     for sign, end in zip((-1.0, 1.0), noise.strip(), strict=True):
-        limit = min(abs(end), 40 / np.sqrt(var))  # far beyond what tails of 1e-16 ask for
+        limit = min(abs(end), 40 / np.sqrt(var))  # far beyond what tails of 1e-16 need
         scale = np.inf
         if limit > 0:
             rate = limit * np.geomspace(1e-5, 1 - 1e-9, 400)
@@ -53,7 +52,7 @@ def _subgamma(noise: Noise) -> tuple[float, float]:
                 cgf = noise.logcf(-1j * sign * rate).real - sign * rate * mean
                 needed = np.maximum.accumulate(np.where(cgf > 0, (1 - var * rate**2 / (2 * cgf)) / rate, 0.0))
             usable = np.isfinite(cgf[:-1]) & np.isfinite(needed[:-1])
-            # The inequality is asked for up to one grid point, and 1/c is at most the next.
+            # The inequality is required up to one grid point, and 1/c is at most the next.
             candidates = np.maximum(needed[:-1], 1 / rate[1:])[usable]
             scale = float(candidates.min(initial=np.inf))
         scales.append(scale)
@@ -84,7 +83,7 @@ def _largest_term(terms: Terms) -> FloatArray:
     q = 1e-15 / terms.counts.sum() * 10.0 ** np.arange(12)
     with np.errstate(all="ignore"):
         ends = np.abs(np.stack([terms.noise.ppf(q), terms.noise.isf(q)]))
-    # where a law cannot tell quantiles so far out, the farthest that it can
+    # the farthest quantile that is finite
     extent = float(np.max(ends[np.isfinite(ends)]))
     return np.asarray(extent * np.max(np.abs(terms.weights), axis=1))
 
@@ -111,7 +110,7 @@ def revival(rows: Rows, decay: FloatArray) -> FloatArray:
     """Largest |phi| found far beyond its first decay, shape (rows,): a law with atoms may come back.
 
     Values on a grid come back together wherever the largest term does, and all terms where the weights have a common
-    measure, too; other frequencies are tried at random.
+    divisor, too; other frequencies are tried at random.
     """
     t = [decay[:, None] * np.random.default_rng(0).uniform(1.0, 20.0, PROBES)]
     for terms in rows.terms:
@@ -131,6 +130,19 @@ def revival(rows: Rows, decay: FloatArray) -> FloatArray:
             t.append(np.where(np.isfinite(later), later, decay[:, None]))
     level = rows.logcf(np.concatenate(t, axis=1).astype(complex)).real
     return np.asarray(np.exp(np.max(np.nan_to_num(level, nan=0.0), axis=1)))
+
+
+def grid(rows: Rows) -> tuple[FloatArray, FloatArray]:
+    """Origin and step of the grid that all values of a row lie on, where all terms have atoms; the step is 0 without one."""
+    origin, steps = np.zeros(len(rows)), []
+    for terms in rows.terms:
+        atoms = _atoms(terms.noise)
+        step = _grid(atoms)
+        origin += terms.weights @ terms.counts * (atoms[0] if len(atoms) else 0.0)
+        steps.append([step * _grid(np.append(w, 0.0)) if np.any(w) else 0.0 for w in terms.weights])
+    return origin, np.array(
+        [_grid(np.append(np.array(row)[np.nonzero(row)], 0.0)) for row in zip(*steps, strict=True)]
+    )
 
 
 def _atoms(noise: Noise) -> FloatArray:
@@ -156,16 +168,10 @@ def _grid(values: FloatArray) -> float:
 
 
 class Fourier:
-    """Inversion by a Fourier series, the same nodes for all rows.
+    """Inversion by a Fourier series up to the frequency ``decay``, the same nodes for all rows.
 
-    Parameters
-    ----------
-    rows : Rows
-    window : tuple of ndarray of shape (rows,)
-    decay : float
-        Frequency beyond which the characteristic functions are as good as 0.
-    alias : ndarray of shape (rows,)
-        Error of leaving out the mass outside the window and the frequencies beyond.
+    ``window`` is a pair of arrays of shape (rows,); ``alias``, of shape (rows,), is the error of leaving out the mass
+    outside of it and the frequencies beyond.
     """
 
     relative = False
@@ -197,23 +203,16 @@ class Fourier:
     def _series(self, x: FloatArray, index: IntArray) -> Values:
         if self._sum is not None:
             return self._sum(x, index)
-        # too much to be kept: some rows after the other
+        # too much to keep: a few rows at a time
         step = max(1, MAX_SIZE // self.nodes)
         parts = []
         for start in range(0, len(index), step):
             some = index[start : start + step]
             parts.append(self._prepare(some)(x[start : start + step], np.arange(len(some))))
-        return Values(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+        return joined(parts)
 
     def __call__(self, x: FloatArray, index: IntArray) -> Values:
         """Values at the points ``x`` of shape (n, k), for the rows ``index``."""
         low, high = self.low[index, None], self.high[index, None]
         values = self._series(np.clip(x, low, high), index)
-        below, above = x < low, x > high
-        return Values(
-            np.where(below | above, 0.0, values.pdf),
-            np.where(below, 0.0, np.where(above, 1.0, values.cdf)),
-            np.where(below, 1.0, np.where(above, 0.0, values.sf)),
-            values.error,
-            values.pdf_error,
-        )
+        return Values(*between(x < low, x > high, *values[:3]), *values[3:])

@@ -1,7 +1,7 @@
-"""Fourier inversion of heavy tails: nodes that crowd at t = 0, where alone the characteristic function is not smooth.
+"""Fourier inversion of heavy tails: nodes that crowd at t = 0, the only place where phi is not smooth.
 
 An equidistant series would need a period as long as the tail. Gauss-Legendre panels need only resolve e^{-itx} at the
-points x that are asked for.
+requested points x.
 """
 
 from __future__ import annotations
@@ -11,17 +11,18 @@ import numpy as np
 from .._typing import FloatArray, IntArray
 from .ray import RaySum, Values
 from .rows import Rows
+from .values import put
 
 __all__ = ["Graded"]
 
-NODES = 16
-PHASE = 12.0
-"""Largest phase of e^{-itx} over a panel."""
+NODES, PHASE = 16, 12.0
+"""Gauss-Legendre nodes of a panel, and the largest phase of e^{-itx} over it that they resolve to 1e-15."""
 LEVELS = 20
-"""Panels next to t = 0, each a quarter of the next."""
+"""Panels next to t = 0, each a quarter of the next: down to 1e-12 of the first."""
 NEAR, FACTOR = 30.0, 4.0
 """The nodes serve points up to 30 standard deviations from the mean, or 4, 16, ... times as far."""
 MAX_NODES = 2**16
+"""Nodes at most; farther out, the tails of single terms are added."""
 _X, _W = np.polynomial.legendre.leggauss(NODES)
 
 
@@ -35,15 +36,7 @@ def _nodes(decay: float, width: float) -> tuple[FloatArray, FloatArray]:
 
 
 class Graded:
-    """Inversion on graded nodes.
-
-    Parameters
-    ----------
-    rows : Rows
-    window : tuple of ndarray of shape (rows,)
-    decay : float
-        Frequency beyond which the characteristic functions are as good as 0.
-    """
+    """Inversion on graded nodes up to the frequency ``decay``, inside a window with ends of shape (rows,)."""
 
     relative = False
 
@@ -59,7 +52,7 @@ class Graded:
             none = np.zeros(len(self.rows))
             r, weights = _nodes(self.decay, PHASE / reach)
             chosen = RaySum(self.rows, r, weights, 0.0, none, complete=True)
-            # the same with panels half as wide tells the error
+            # panels half as wide show the error
             check = RaySum(self.rows, *_nodes(self.decay, 0.5 * PHASE / reach), 0.0, none, complete=True)
             x = self.rows.mean[:, None] + reach * np.array([-1.0, -0.6, 0.0, 0.6, 1.0])
             index = np.arange(len(self.rows))
@@ -70,7 +63,7 @@ class Graded:
     def __call__(self, x: FloatArray, index: IntArray) -> Values:
         """Values at the points ``x`` of shape (n, k), for the rows ``index``."""
         low, high = self.low[index, None], self.high[index, None]
-        result = Values(*(np.zeros(x.shape) for _ in Values._fields))
+        result = Values(*np.zeros((5, *x.shape)))
         with np.errstate(divide="ignore"):
             distance = np.abs(x - self.rows.mean[index, None])
             level = np.maximum(0, np.ceil(np.log(distance / NEAR) / np.log(FACTOR)))
@@ -78,13 +71,12 @@ class Graded:
         for number in np.unique(level[level >= 0]):
             chosen = level == number
             some = np.flatnonzero(chosen.any(axis=1))
-            # where a point does not belong here, one that does lends its place
+            # points of other levels are replaced by one of this level
             lent = np.take_along_axis(x, np.argmax(chosen, axis=1)[:, None], axis=1)
             points = np.where(chosen, x, lent)[some]
             far = number > self.last
             values = self._far(points, index[some]) if far else self._sum(int(number))(points, index[some])
-            for out, value in zip(result, values, strict=True):
-                out[chosen] = value[chosen[some]]
+            put(result, chosen, values, chosen[some])
         result.cdf[x > high], result.sf[x < low] = 1.0, 1.0
         return result
 

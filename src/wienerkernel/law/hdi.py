@@ -1,20 +1,24 @@
-"""The shortest interval that holds a given probability."""
+"""The shortest interval with a given probability."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import numpy as np
+from scipy.optimize import elementwise
 
 from .._typing import FloatArray, IntArray
-from ..backend.golden import golden_sections
 
 __all__ = ["shortest"]
 
 GRID = 49
-VALLEYS = 3
-NEARLY = 1.1
-"""A valley whose floor on the grid is wider than the lowest by more is not searched."""
+"""Values of the part of the outer probability that lies below, among which valleys of the width are looked for."""
+VALLEYS, NEARLY = 3, 1.1
+"""Valleys that are searched, and how much wider than the lowest their floors on the grid may be."""
+PRECISION = 1e-9
+"""Of the part that lies below; the width, near its minimum, is then exact to rounding."""
+INFINITE = 1e100
+"""Width of an interval with an infinite end; the search needs finite values."""
 
 
 def shortest(
@@ -23,39 +27,47 @@ def shortest(
     confidence: FloatArray,
     shape: tuple[int, ...],
 ) -> tuple[FloatArray, FloatArray]:
-    """Ends of the shortest interval [ppf(p), isf(1 - confidence - p)] over p.
+    """Ends of the shortest interval [ppf(p), isf(1 - confidence - p)] over p, of shape broadcast(confidence, shape).
 
-    A grid finds the valleys, of which a law with several peaks has several; golden sections find their floors.
-
-    Parameters
-    ----------
-    ppf, isf : callable
-        Quantiles and upper quantiles, broadcast against ``shape``.
-    confidence : ndarray
-    shape : tuple of int
-
-    Returns
-    -------
-    low, high : ndarray of shape broadcast(confidence.shape, shape)
+    A grid finds the valleys, of which a law with several peaks has several; Chandrupatla's method finds their floors.
+    ``ppf`` and ``isf`` broadcast against ``shape``.
     """
     outside = 1 - np.broadcast_to(confidence, np.broadcast_shapes(confidence.shape, shape))
 
+    def ends(part: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return ppf(part * outside), isf((1 - part) * outside)
+
     def width(part: FloatArray) -> FloatArray:
+        inside = np.clip(part, 0.0, 1.0)
+        low, high = ends(inside)
         with np.errstate(invalid="ignore"):
-            result = isf((1 - part) * outside) - ppf(part * outside)
-        return np.where(np.isnan(result), np.inf, result)
+            result = np.nan_to_num(high - low, nan=INFINITE, posinf=INFINITE)
+        return np.asarray(
+            result * (1 + np.abs(part - inside))
+        )  # grows beyond 0 and 1, where there may be a minimum
 
     grid = np.linspace(0, 1, GRID).reshape(-1, *(1,) * outside.ndim)
     best = _valleys(width(grid))
-    outside = np.broadcast_to(outside, best.shape)
-    left, right = np.maximum(best - 1, 0) / (GRID - 1), np.minimum(best + 1, GRID - 1) / (GRID - 1)
-    floor, _ = golden_sections(width, left, right, 36)
-    lowest = np.argmin(width(floor), axis=0)[None]
-    part, outside = np.take_along_axis(floor, lowest, axis=0)[0], outside[0]
+    floor = best / (GRID - 1)
+
+    def width_of_some(part: FloatArray, index: IntArray) -> FloatArray:
+        every = floor.copy()
+        every.flat[index] = part
+        return np.asarray(width(every).flat[index])
+
+    bracket = (best - 1) / (GRID - 1), floor, (best + 1) / (GRID - 1)
+    index = np.arange(best.size).reshape(best.shape)
+    found = elementwise.find_minimum(
+        width_of_some,
+        bracket,
+        args=(index,),
+        tolerances={"xatol": PRECISION, "xrtol": PRECISION, "fatol": 0.0, "frtol": 0.0},
+    )
+    floor = np.clip(np.where(found.success, found.x, floor), 0.0, 1.0)
+    part = np.take_along_axis(floor, np.argmin(width(floor), axis=0)[None], axis=0)[0]
     for end in (0.0, 1.0):  # a monotone density has its shortest interval at an end of the support
-        at_end = np.full(outside.shape, end)
-        part = np.where(width(at_end) <= width(part), end, part)
-    return ppf(part * outside), isf((1 - part) * outside)
+        part = np.where(width(np.full(part.shape, end)) <= width(part), end, part)
+    return ends(part)
 
 
 def _valleys(widths: FloatArray) -> IntArray:

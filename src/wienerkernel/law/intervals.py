@@ -1,4 +1,4 @@
-"""Intervals of a convolution integral, and nodes on them that crowd where something is singular."""
+"""Intervals of a convolution integral, with nodes that crowd near singular points."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .._typing import FloatArray, IntArray
 __all__ = ["Intervals"]
 
 CLOSE = 0.5
-"""A singular point that is closer to an interval, in lengths of it, disturbs the quadrature."""
+"""Distance of a singular point from an interval, in lengths of it, below which it disturbs the quadrature."""
 
 
 class Intervals(NamedTuple):
     """Intervals [c, d] of x on which y - x stays in one piece of A, and x in one of B.
 
     Each belongs to a point y. ``before`` and ``after`` are the distances of the next singular points beyond c and d.
-    The part that is meant starts ``to_c`` after c and ends ``to_d`` before d.
+    The part in use starts ``to_c`` after c and ends ``to_d`` before d.
     """
 
     point: IntArray
@@ -32,7 +32,7 @@ class Intervals(NamedTuple):
     to_d: FloatArray
 
     def halved(self) -> Intervals:
-        """Those that have singular points close to both ends in two halves each."""
+        """The same, with intervals that have singular points close to both ends cut in two."""
         width = self.d - self.c
         two = (self.before < CLOSE * width) & (self.after < CLOSE * width)
         if not two.any():

@@ -1,4 +1,4 @@
-"""Sums on a lattice, by fast Fourier transform, inside a rigorous bracket: what serves where phi does not decay.
+"""Sums on a lattice, by fast Fourier transform, inside a rigorous bracket, for phi that does not decay.
 
 Rounding each of n terms down to a lattice of step h makes a sum S' with S' <= S <= S' + n h, so that the distribution
 function of S' at y - n h and at y encloses that of S at y.
@@ -17,9 +17,9 @@ from .rows import Rows
 __all__ = ["Lattice", "affordable"]
 
 SIZES = 2**17, 2**20
-"""Points of the lattice: many rows or terms, and few."""
+"""Points of the lattice for many terms, and for few; the bracket narrows as their inverse."""
 FEW, MANY, MANY_DISCRETE = 32, 300, 3000
-"""Transforms for which the longer lattice is affordable, and any; those of atoms take less time."""
+"""Terms for which the longer lattice is affordable, and any lattice; atoms are transformed faster than densities."""
 
 
 def affordable(rows: Rows) -> bool:
@@ -28,14 +28,9 @@ def affordable(rows: Rows) -> bool:
 
 
 class Lattice:
-    """A Fourier series, improved by the bracket where that is narrower than the error of the series.
+    """A Fourier series, improved by the bracket where that is narrower than the error of the series."""
 
-    Parameters
-    ----------
-    series : Fourier
-    """
-
-    relative = True  # not by itself; but a saddle point may not see what the series does not
+    relative = True  # the saddle point is of no use where the series is poor
 
     def __init__(self, series: Fourier) -> None:
         rows = series.rows
@@ -64,7 +59,7 @@ class Lattice:
             values, mass = noise.atoms()
             cell = (np.ceil(weight * values / step).astype(int) - 1) % self.size
             return np.fft.rfft(np.bincount(cell, weights=mass, minlength=self.size))
-        # Wherever the term has its mass, so many points hold what counts of it, for the whole sum has less room.
+        # As many points on either side of its median hold the mass of a term, for the whole sum fits on them.
         middle = np.rint(weight * float(noise.ppf(0.5)) / step)
         edges = step * (middle + np.arange(-self.size, self.size + 1))
         with np.errstate(all="ignore"):
@@ -88,7 +83,7 @@ class Lattice:
         )
         error = 0.5 * (high - low) + self.size * EPS
         better = error < values.error
-        # the series, too, belongs into the bracket
+        # the series is clipped to the bracket
         cdf = np.where(better, 0.5 * (low + high), np.clip(values.cdf, low, high))
         sf = np.where(cdf == values.cdf, values.sf, 1 - cdf)
         return values._replace(cdf=cdf, sf=sf, error=np.where(better, error, values.error))

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from functools import cached_property
 from typing import Any, Literal, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from .._typing import FloatArray, IntArray
-from .block import Block
-from .combination import Combination
+from .._typing import FloatArray, RandomState
+from ..noise import Noise
+from ..noise.base import as_generator
+from .arguments import as_levels, as_terms, finite
+from .batch import Batch
+from .dispatch import METHODS
+from .divisible import is_whole, power
 from .hdi import shortest
-from .progress import shown
-from .ray import EPS
 
 __all__ = ["AccuracyWarning", "LinearCombination"]
 
 ACCURACY = 1e-12
+"""Error of a probability above which there is a warning."""
+DRAWS = 2**22
+"""Random numbers held at once, 32 MB."""
 
 
 class AccuracyWarning(UserWarning):
@@ -28,25 +31,27 @@ class AccuracyWarning(UserWarning):
     Examples
     --------
     >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("error", AccuracyWarning)   # rather stop than be less exact
+    ...     warnings.simplefilter("error", AccuracyWarning)   # fail rather than be less exact
     ...     round(float(LinearCombination("expon()", [1.0, 1.0]).sf(2.0)), 9)   # 3 exp(-2)
     0.40600585
     """
 
 
-class LinearCombination(Combination):
+class LinearCombination:
     """Law of Y = loc + sum_j w_j M_j + N(0, normal_std^2) with independent M_j of one law or of several.
 
     Parameters
     ----------
     noise : frozen scipy.stats law, str, array-like of shape (n,) or Noise, or list of them
-        Law of M: anything that :func:`~wienerkernel.as_noise` accepts. A list of laws asks for as many arrays of
+        Law of M: anything that :func:`~wienerkernel.as_noise` accepts. A list of laws needs as many arrays of
         weights; a list of numbers is one law, that of recorded residuals.
     weights : array-like of shape (..., D), or list of them
         One row of weights for each linear combination; these have the shape S = weights.shape[:-1], broadcast with
         ``loc`` and ``normal_std``.
-    counts : array-like of int of shape (D,), or list of them, optional
-        Number of independent copies of M_j that share the weight w_j; 1 by default.
+    counts : array-like of shape (D,), or list of them, optional
+        Number of independent copies of M_j that share the weight w_j; 1 by default. A count n need not be whole if
+        the law is infinitely divisible (gamma, norm, poisson, nbinom, laplace, invgauss, lomax, ...): the term is then
+        w_j times the variable whose characteristic function is that of M to the power n.
     loc : array-like, default 0
     normal_std : array-like, default 0
         Standard deviation of an independent normal part.
@@ -54,12 +59,12 @@ class LinearCombination(Combination):
         How the law is computed where there is no closed form: by inverting the characteristic function on a contour or
         by a Fourier series, by convolving few terms, or on a lattice that brackets it.
     verbose : bool, default False
-        Tell on standard error how many rows are done, once it takes more than two seconds.
+        Show progress on stderr once a computation takes more than two seconds.
 
     Notes
     -----
-    Probabilities have an absolute error near 1e-15, and in light tails a relative error near 1e-13. What cannot
-    reach 1e-12 issues an :class:`AccuracyWarning` that states its error. The true error is at most ten times that.
+    Probabilities have an absolute error near 1e-15, and in light tails a relative error near 1e-13. If an error may
+    exceed 1e-12, an :class:`AccuracyWarning` states it. The true error is at most ten times the stated one.
 
     Examples
     --------
@@ -71,14 +76,53 @@ class LinearCombination(Combination):
     >>> [round(float(y), 12) + 0.0 for y in Y.ppf(0.5)]
     [2.455894354599, 0.0]
 
-    An exponential variable and two that are uniform:
+    An exponential variable and two uniform ones:
 
     >>> Y = LinearCombination(["expon()", "uniform()"], [[1.0], [2.0, 0.5]])
     >>> round(float(Y.mean()), 12), round(float(Y.cdf(1.0)), 12)
     (2.25, 0.113651218541)
+
+    A weighted sum of gamma variables of the shapes 0.5 and 2.25:
+
+    >>> Y = LinearCombination("gamma(1)", [1.0, 2.0], counts=[0.5, 2.25])
+    >>> float(Y.mean()), float(Y.var())
+    (5.0, 9.5)
     """
 
-    _block: Block | None = None
+    def __init__(
+        self,
+        noise: Any,
+        weights: Any,
+        *,
+        counts: Any = None,
+        loc: ArrayLike = 0.0,
+        normal_std: ArrayLike = 0.0,
+        method: str = "auto",
+        verbose: bool = False,
+    ) -> None:
+        terms = as_terms(noise, weights, counts)
+        loc_, std = finite("loc", loc), finite("normal_std", normal_std)
+        if np.any(std < 0):
+            msg = f"normal_std must be at least 0, got {std.min()}"
+            raise ValueError(msg)
+        if method not in METHODS:
+            msg = f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}"
+            raise ValueError(msg)
+        shapes = [w.shape[:-1] for _, w, _ in terms]
+        self.shape: tuple[int, ...] = np.broadcast_shapes(*shapes, loc_.shape, std.shape)
+        self.method = method
+        self.terms = [(law, np.broadcast_to(w, (*self.shape, w.shape[-1])), n) for law, w, n in terms]
+        self.loc, self.normal_std = np.broadcast_to(loc_, self.shape), np.broadcast_to(std, self.shape)
+        self._batch = Batch(self.terms, self.loc, self.normal_std, method, verbose)
+
+    @property
+    def noise(self) -> Noise | tuple[Noise, ...]:
+        """The law of the terms, or the laws of several."""
+        return self.terms[0][0] if len(self.terms) == 1 else tuple(law for law, _, _ in self.terms)
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{w.shape[-1]} weights of {law!r}" for law, w, _ in self.terms)
+        return f"<{type(self).__name__}: shape {self.shape}, {parts}>"
 
     @overload
     def pdf(self, y: ArrayLike, *, return_error: Literal[False] = False) -> FloatArray: ...
@@ -104,14 +148,14 @@ class LinearCombination(Combination):
         >>> round(float(LinearCombination("expon()", [1.0, 1.0]).pdf(1.0)), 12)    # y e^{-y}
         0.367879441171
         """
-        if np.any(self._atomic):
+        if np.any(self._batch.atomic):
             laws = " and ".join(repr(law) for law, _, _ in self.terms if law.atomic)
             msg = (
                 f"a linear combination of {laws}, which takes values with positive probability, has no density; use cdf, "
                 "sf or quantiles"
             )
             raise TypeError(msg)
-        value, error = self._evaluate(y, "pdf")
+        value, error = self._batch.values("pdf", np.asarray(y, dtype=float))
         return (value, error) if return_error else value
 
     def logpdf(self, y: ArrayLike) -> FloatArray:
@@ -148,9 +192,8 @@ class LinearCombination(Combination):
         >>> round(float(LinearCombination("uniform()", [1.0, 1.0, 1.0]).cdf(1.0)), 12)
         0.166666666667
         """
-        value, error = self._evaluate(y, "cdf")
-        self._warn(error)
-        return (value, error) if return_error else value
+        value, error = self._batch.values("cdf", np.asarray(y, dtype=float))
+        return _checked(value, error, return_error)
 
     @overload
     def sf(self, y: ArrayLike, *, return_error: Literal[False] = False) -> FloatArray: ...
@@ -175,9 +218,8 @@ class LinearCombination(Combination):
         >>> f"{LinearCombination('expon()', [1.0, 2.0]).sf(80.0):.12g}"     # 2 e^{-y/2} - e^{-y}
         '8.49670851058e-18'
         """
-        value, error = self._evaluate(y, "sf")
-        self._warn(error)
-        return (value, error) if return_error else value
+        value, error = self._batch.values("sf", np.asarray(y, dtype=float))
+        return _checked(value, error, return_error)
 
     @overload
     def ppf(self, q: ArrayLike, *, return_error: Literal[False] = False) -> FloatArray: ...
@@ -203,10 +245,9 @@ class LinearCombination(Combination):
         >>> Y.ppf(np.array([0.05, 0.95])[:, None]).shape
         (2, 2)
         """
-        level = _levels("q", q)
-        value, error = self._quantile(np.where(level <= 0.5, level, 1 - level), level > 0.5)
-        self._warn(error)
-        return (value, error) if return_error else value
+        level = as_levels("q", q)
+        value, error = self._batch.quantile(np.minimum(level, 1 - level), level > 0.5)
+        return _checked(value, error, return_error)
 
     @overload
     def isf(self, q: ArrayLike, *, return_error: Literal[False] = False) -> FloatArray: ...
@@ -231,10 +272,9 @@ class LinearCombination(Combination):
         >>> round(float(LinearCombination("expon()", [1.0, 2.0]).isf(1e-12)), 9)
         56.648336593
         """
-        level = _levels("q", q)
-        value, error = self._quantile(np.where(level <= 0.5, level, 1 - level), level <= 0.5)
-        self._warn(error)
-        return (value, error) if return_error else value
+        level = as_levels("q", q)
+        value, error = self._batch.quantile(np.minimum(level, 1 - level), level <= 0.5)
+        return _checked(value, error, return_error)
 
     def interval(self, confidence: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Interval with equal tails.
@@ -254,13 +294,13 @@ class LinearCombination(Combination):
         >>> bool(abs(low + high) < 1e-12)
         True
         """
-        tail = 0.5 * (1 - _levels("confidence", confidence))
+        tail = 0.5 * (1 - as_levels("confidence", confidence))
         return self.ppf(tail), self.isf(tail)
 
     def hdi(self, confidence: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Shortest interval that holds this probability; for a density with one peak, the highest-density interval.
+        """Shortest interval with this probability; for a density with one peak, the highest-density interval.
 
-        Of a density with several peaks it is the shortest of all intervals, found by a scan.
+        If the density has several peaks, it is the shortest of all intervals.
 
         Parameters
         ----------
@@ -277,94 +317,157 @@ class LinearCombination(Combination):
         >>> round(float(low), 9), round(float(high), 9)
         (0.0, 0.693147181)
         """
-        return shortest(self.ppf, self.isf, _levels("confidence", confidence), self.shape)
+        return shortest(self.ppf, self.isf, as_levels("confidence", confidence), self.shape)
 
-    @cached_property
-    def _atomic(self) -> NDArray[np.bool_]:
-        """Whether a law has atoms, because it has terms and all of them have, shape S."""
-        used = [np.any(weights != 0, axis=-1) for _, weights, _ in self.terms]
-        pairs = list(zip(self.terms, used, strict=True))
-        smooth = np.any([some & (not law.atomic) for (law, _, _), some in pairs], axis=0)
-        return np.asarray(np.any(used, axis=0) & ~smooth & (self.normal_std == 0))
+    def cumulant(self, order: int) -> FloatArray:
+        """Cumulant kappa_r = kappa_r(M) sum_j w_j^r, of shape S; NaN where the moment does not exist.
 
-    def _blocks(self) -> Iterator[tuple[slice, Block]]:
-        if self._block is not None:
-            yield slice(None), self._block
-            return
-        for part, rows in self._chunks():
-            block = Block(rows, self.method)
-            if len(rows) == len(self._scale):
-                self._block = block
-            yield part, block
+        Parameters
+        ----------
+        order : int
+            From 1 to 8.
 
-    def _by_rows(
-        self,
-        arguments: list[NDArray[Any]],
-        function: Callable[[Block, slice, list[NDArray[Any]]], tuple[FloatArray, FloatArray]],
-    ) -> tuple[FloatArray, FloatArray]:
-        """Hand each block its rows of the broadcast arguments as (rows, k) arrays, and put the results in shape."""
-        shape = np.broadcast_shapes(arguments[0].shape, self.shape)
-        number = np.broadcast_to(np.arange(len(self._scale)).reshape(self.shape), shape)
-        order = np.argsort(number, axis=None, kind="stable").reshape(
-            len(self._scale), -1 if number.size else 0
-        )
-        tables = [np.broadcast_to(argument, shape).ravel()[order] for argument in arguments]
-        value, error = np.empty(order.shape), np.empty(order.shape)
-        if order.size:
-            for part, block in shown(self._blocks(), len(self._scale), self.verbose):
-                value[part], error[part] = function(block, part, [table[part] for table in tables])
-        return self._in_shape(value, order, shape), self._in_shape(error, order, shape)
+        Returns
+        -------
+        ndarray of shape S
 
-    def _in_shape(self, table: FloatArray, order: IntArray, shape: tuple[int, ...]) -> FloatArray:
-        flat = np.empty(order.size)
-        flat[order] = table
-        return flat.reshape(shape)
+        Examples
+        --------
+        >>> float(LinearCombination("expon()", [1.0, 2.0]).cumulant(3))
+        18.0
+        """
+        if order < 1 or order != int(order):
+            msg = f"order must be a positive integer, got {order}"
+            raise ValueError(msg)
+        total = self.loc if order == 1 else self.normal_std**2 if order == 2 else np.zeros(self.shape)
+        for law, weights, counts in self.terms:
+            kappa = law.mean() if order == 1 else law.var() if order == 2 else law.cumulants(int(order))[-1]
+            power_sum = weights ** int(order) @ counts
+            # a moment that does not exist does not matter to rows in which the law has no weight
+            total = total + np.where(np.any(weights != 0, axis=-1), kappa, 0.0) * power_sum
+        return np.asarray(total)
 
-    def _evaluate(self, y: ArrayLike, name: str) -> tuple[FloatArray, FloatArray]:
-        points = np.asarray(y, dtype=float)
+    def mean(self) -> FloatArray:
+        """Mean loc + m0 sum_j w_j, of shape S.
 
-        def values(block: Block, part: slice, tables: list[NDArray[Any]]) -> tuple[FloatArray, FloatArray]:
-            start, scale = self._start[part, None], self._scale[part, None]
-            x = (tables[0] - start) / scale
-            known = np.isfinite(x)
-            at = block(np.where(known, x, 0.0))
-            # the place of x is known up to rounding
-            shift = EPS * (np.abs(x) + self._moved[part, None] / scale)
-            rounding = np.nan_to_num(at.pdf, nan=0.0, posinf=0.0) * np.where(known, shift, 0.0)
-            error = np.where(known, at.pdf_error if name == "pdf" else np.fmin(at.error + rounding, 1.0), 0.0)
-            value = np.where(np.isnan(x), np.nan, getattr(at, name))
-            return (value / scale, error / scale) if name == "pdf" else (value, error)
+        Examples
+        --------
+        >>> float(LinearCombination("expon()", [1.0, 2.0], loc=1.0).mean())
+        4.0
+        """
+        return self.cumulant(1)
 
-        value, error = self._by_rows([points], values)
-        # Outside the support all is exact, whatever a standardized y rounds to.
-        low, high = self.support()
-        below, above = points < low, points > high
-        if name != "pdf":
-            inside = (low < high) & ~self._atomic
-            below, above = below | ((points == low) & inside), above | ((points == high) & inside)
-        outside = {"pdf": (0.0, 0.0), "cdf": (0.0, 1.0), "sf": (1.0, 0.0)}[name]
-        value = np.where(below, outside[0], np.where(above, outside[1], value))
-        return value, np.where(below | above, 0.0, error)
+    def var(self) -> FloatArray:
+        """Variance s2 sum_j w_j^2 + normal_std^2, of shape S.
 
-    def _quantile(self, p: FloatArray, upper: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
-        def values(block: Block, part: slice, tables: list[NDArray[Any]]) -> tuple[FloatArray, FloatArray]:
-            x, error = block.quantile(tables[0], tables[1].astype(bool))
-            return self._start[part, None] + self._scale[part, None] * x, error
+        Examples
+        --------
+        >>> float(LinearCombination("expon()", [1.0, 2.0], normal_std=1.0).var())
+        6.0
+        """
+        return self.cumulant(2)
 
-        value, error = self._by_rows([p, upper], values)
-        low, high = self.support()
-        return np.where(p > 0, value, np.where(upper, high, low)), error
+    def std(self) -> FloatArray:
+        """Standard deviation, of shape S.
 
-    def _warn(self, error: FloatArray) -> None:
-        worst = float(np.max(error, initial=0.0))
-        if worst > ACCURACY:
-            message = f"probabilities have errors of up to {worst:.1e}, more than {ACCURACY:.0e}"
-            warnings.warn(message, AccuracyWarning, stacklevel=3)
+        Examples
+        --------
+        >>> float(LinearCombination("norm()", [3.0, 4.0]).std())
+        5.0
+        """
+        return np.sqrt(self.var())
+
+    def skewness(self) -> FloatArray:
+        """Skewness kappa_3 / kappa_2^(3/2), of shape S.
+
+        Examples
+        --------
+        >>> float(LinearCombination("expon()", [-1.0]).skewness())
+        -2.0
+        """
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(self.cumulant(3) / self.var() ** 1.5)
+
+    def kurtosis(self) -> FloatArray:
+        """Excess kurtosis kappa_4 / kappa_2^2, of shape S.
+
+        Examples
+        --------
+        >>> float(LinearCombination("expon()", [1.0, 1.0]).kurtosis())
+        3.0
+        """
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(self.cumulant(4) / self.var() ** 2)
+
+    def support(self) -> tuple[FloatArray, FloatArray]:
+        """Ends of the support, each of shape S.
+
+        Examples
+        --------
+        >>> [float(end) for end in LinearCombination("uniform()", [1.0, -2.0]).support()]
+        [-2.0, 1.0]
+        """
+        return self._batch.support
+
+    def rvs(self, size: int | tuple[int, ...] = 1, random_state: RandomState = None) -> FloatArray:
+        """Draws; one draw of the noise vector is shared by all rows, so that the rows are jointly distributed.
+
+        Parameters
+        ----------
+        size : int or tuple of int, default 1
+        random_state : int, numpy Generator or RandomState, optional
+
+        Returns
+        -------
+        ndarray of shape size + S
+            The normal part is drawn independently for each row.
+
+        Examples
+        --------
+        >>> Y = LinearCombination("expon()", [[1.0, 2.0], [2.0, 4.0]])
+        >>> draws = Y.rvs(5, random_state=0)
+        >>> draws.shape, bool(np.allclose(2 * draws[:, 0], draws[:, 1]))
+        ((5, 2), True)
+        """
+        generator = as_generator(random_state)
+        lead = (size,) if isinstance(size, int | np.integer) else tuple(size)
+        result = np.zeros((int(np.prod(lead, dtype=int)), self.loc.size))
+        for law, weights, counts in self._batch.terms:
+            step = max(1, int(DRAWS // np.maximum(counts, 1).sum()))
+            for start in range(0, len(result), step):
+                part = result[start : start + step]
+                part += _sums(law, counts, len(part), generator) @ weights.T
+        result += self.loc.ravel()
+        if np.any(self.normal_std > 0):
+            result += self.normal_std.ravel() * generator.standard_normal(result.shape)
+        return result.reshape(*lead, *self.shape)
 
 
-def _levels(name: str, values: ArrayLike) -> FloatArray:
-    array = np.asarray(values, dtype=float)
-    if not np.all((array >= 0) & (array <= 1)):
-        msg = f"{name} must lie between 0 and 1, got {array}"
-        raise ValueError(msg)
-    return array
+def _checked(
+    value: FloatArray, error: FloatArray, return_error: bool
+) -> FloatArray | tuple[FloatArray, FloatArray]:
+    """Warn, on behalf of a public method, of an error above 1e-12."""
+    worst = float(np.max(error, initial=0.0))
+    if worst > ACCURACY:
+        message = f"probabilities have errors of up to {worst:.1e}, more than {ACCURACY:.0e}"
+        warnings.warn(message, AccuracyWarning, stacklevel=3)
+    return (value, error) if return_error else value
+
+
+def _sums(law: Noise, counts: FloatArray, size: int, generator: Any) -> FloatArray:
+    """Draws of the sums of as many copies as each count says, shape (size, D)."""
+    result, whole = np.empty((size, len(counts))), is_whole(counts)
+    if whole.any():
+        ends = np.cumsum(counts[whole]).astype(int)
+        copies = law.rvs((size, int(ends[-1])), random_state=generator)
+        result[:, whole] = np.add.reduceat(copies, np.append(0, ends[:-1]), axis=1)
+    for column in np.flatnonzero(~whole):
+        count = float(counts[column])
+        named = power(law, count)
+        if named is not None:
+            result[:, column] = named.rvs(size, random_state=generator)
+        else:
+            result[:, column] = LinearCombination(law, [1.0], counts=[count]).ppf(
+                generator.uniform(size=size)
+            )
+    return result

@@ -1,6 +1,6 @@
 """Laws as tables: pieces between the points where the density is not smooth, each seen from both of its ends.
 
-On a piece [a, b] the place of x is told by tau with log((x - a) / (b - x)) = pi sinh(tau), on a half-line by the
+On a piece [a, b], x is replaced by tau with log((x - a) / (b - x)) = pi sinh(tau), on a half-line by the
 same formula with a constant for the infinite distance. In tau, a density with a pole, a kink or a zero at an end of
 the piece is smooth, so that polynomials on cells of tau represent it to machine precision.
 """
@@ -14,20 +14,22 @@ import numpy as np
 
 from .._typing import FloatArray, IntArray
 from .ray import EPS
+from .values import between
 
 __all__ = ["CdfValues", "Pieces", "tabulate"]
 
 NODES = 16
-NO_MASS = 1e-30
-SHALLOW = 3.25
-"""Depth that reaches from 1e-17 to 1 - 1e-17 of a piece."""
+"""Chebyshev nodes of a cell."""
 LEVELS = 6
 """Bisections of a cell at most."""
-RESOLVED = 4e-15
-NOISE = 3e-14
-"""Mass, and part of its own mass, that the polynomial of a cell may miss."""
+MISSED, NOISE = 4e-15, 3e-14
+"""Mass that the polynomial of a cell may miss: absolute, or relative where the density itself has rounding errors."""
 ROUGH = 1e-9
-"""Relative error of a cell that is small beside the law."""
+"""Relative error that a cell of little mass may have, too."""
+NO_MASS = 1e-30
+"""Mass beyond which a tail ends."""
+SHALLOW = 3.25
+"""Least depth of a quadrature: it reaches from 1e-17 to 1 - 1e-17 of a piece."""
 _X = np.cos((np.arange(NODES) + 0.5) * np.pi / NODES)
 _TO_SERIES = np.polynomial.chebyshev.chebvander(_X, NODES - 1) * (2 / NODES)
 _TO_SERIES[:, 0] /= 2
@@ -42,7 +44,7 @@ Density = Callable[[IntArray, FloatArray, FloatArray], FloatArray]
 
 
 class CdfValues(NamedTuple):
-    """Density, distribution function and survival function at places."""
+    """Density, distribution function and survival function at points."""
 
     pdf: FloatArray
     cdf: FloatArray
@@ -61,18 +63,18 @@ class Pieces:
     lower, upper : bool
         Whether there is a lower and an upper tail.
     grain : ndarray of shape (rows, S)
-        What the rounding of places next to a cut is relative to.
+        Size of the numbers to which the rounding of x next to a cut is relative.
     depth : float
         The table reaches from tau = -depth to depth.
 
     Attributes
     ----------
     need : float
-        The depth that a quadrature over the law needs.
+        Depth that a quadrature over the law needs.
     error : ndarray of shape (tables,)
         Mass that the table misses.
     row : ndarray of shape (rows,)
-        The table that belongs to a row.
+        Index of the table of each row.
     """
 
     def __init__(
@@ -113,7 +115,7 @@ class Pieces:
     def store(
         self, where: tuple[IntArray, IntArray, IntArray, IntArray], powers: FloatArray, error: FloatArray
     ) -> None:
-        """Take cells: (row, piece, level, number) of each, and the powers of the density in the cell's variable."""
+        """Store cells: (row, piece, level, number) of each, and the powers of the density in the cell's variable."""
         row, piece, level, number = where
         width = 2.0**-level
         start = -self.depth + number * width
@@ -157,7 +159,7 @@ class Pieces:
     ) -> CdfValues:
         """Values at the distances ``left`` and ``right`` from the ends of a piece, all arguments broadcast.
 
-        ``tails`` says whether the distribution functions are asked for, too.
+        ``tails`` says whether to evaluate the distribution functions, too.
         """
         first, last = self.lower & (piece == 0), self.upper & (piece == self.pieces - 1)
         with np.errstate(all="ignore"):
@@ -183,21 +185,17 @@ class Pieces:
         return CdfValues(density, self._below[cell] + part, self._above[cell] + (self._mass[cell] - part))
 
     def __call__(self, row: IntArray, x: FloatArray) -> CdfValues:
-        """Values at x, which belongs to a row; both of shape (n,)."""
+        """Values at (n,) points x of (n,) rows."""
         cuts = self.cuts[row]
         piece = (x[:, None] >= cuts).sum(axis=1) - 1 + self.lower
         below, above = piece < 0, piece >= self.pieces
         piece = np.clip(piece, 0, self.pieces - 1)
         left, right = x - self.ends[row, piece], self.ends[row, piece + 1] - x
         place = self.at(row, piece, np.maximum(left, 0.0), np.maximum(right, 0.0))
-        return CdfValues(
-            np.where(below | above, 0.0, place.pdf),
-            np.where(below, 0.0, np.where(above, 1.0, place.cdf)),
-            np.where(below, 1.0, np.where(above, 0.0, place.sf)),
-        )
+        return CdfValues(*between(below, above, *place))
 
     def reach(self, upper: bool) -> FloatArray:
-        """How far from the outermost cut a tail has mass, shape (rows,)."""
+        """Distance from the outermost cut at which a tail ends, shape (rows,)."""
         distance = np.exp(np.minimum(np.pi * np.sinh(np.linspace(0, self.depth, 200)), 600.0))
         row, first = np.unique(self.row, return_index=True)
         x = distance * self.tail[first, None]
@@ -207,7 +205,7 @@ class Pieces:
         return np.asarray(distance[np.argmax(gone, axis=1)][np.searchsorted(row, self.row)] * self.tail)
 
     def depth_for(self, mass: float) -> float:
-        """The smallest depth, in quarters, below which no end of a piece of row 0 hides more than a mass."""
+        """The smallest depth, in quarters, beyond which each end of a piece of row 0 has at most this mass."""
         depths = np.arange(SHALLOW, self.depth + 0.25, 0.25)
         row, enough = np.zeros(len(depths), dtype=np.intp), SHALLOW
         for piece, width in enumerate(np.diff(self.ends[0])):
@@ -232,20 +230,10 @@ def _horner(powers: FloatArray, cell: IntArray, y: FloatArray) -> FloatArray:
     return np.asarray(result)
 
 
-def tabulate(pieces: Pieces, density: Density) -> Pieces:
-    """Fill a table from a density, bisecting the cells until their polynomials have converged.
+def tabulate(pieces: Pieces, density: Density) -> None:
+    """Fill an empty table from a density, bisecting the cells until their polynomials have converged.
 
-    Parameters
-    ----------
-    pieces : Pieces
-        Without cells yet.
-    density : callable
-        (n,) rows, (n,) ends of pieces and (n,) signed distances from them -> (n,) values.
-
-    Returns
-    -------
-    Pieces
-        The same.
+    The density is a function of (n,) rows, (n,) ends of pieces and (n,) signed distances from them.
     """
     rows, n = len(pieces.cuts), int(4 * pieces.depth)
     row, piece, number = (part.ravel() for part in np.indices((rows, pieces.pieces, n)))
@@ -260,16 +248,15 @@ def tabulate(pieces: Pieces, density: Density) -> Pieces:
         series = values @ _TO_SERIES
         size = np.abs(series).max(axis=1)
         tail = np.abs(series[:, -3:]).max(axis=1)
-        fine = (tail * width <= RESOLVED) & (tail <= np.maximum(ROUGH * size, 1e-22))
+        fine = (tail * width <= MISSED) & (tail <= np.maximum(ROUGH * size, 1e-22))
         fine |= tail <= np.maximum(NOISE * size, np.max(values * noise, axis=1))
         fine |= level == LEVELS
-        np.add.at(error, row[fine], np.where(tail * width > 2 * RESOLVED, tail * width, 0.0)[fine])
+        np.add.at(error, row[fine], np.where(tail * width > 2 * MISSED, tail * width, 0.0)[fine])
         done.append((row[fine], piece[fine], level[fine], number[fine], series[fine] @ _TO_POWERS))
         row, piece, level, number = (np.repeat(part[~fine], 2) for part in (row, piece, level, number))
         level, number = level + 1, 2 * number + np.arange(len(number)) % 2
     parts = [np.concatenate(part) for part in zip(*done, strict=True)]
     pieces.store((parts[0], parts[1], parts[2], parts[3]), parts[4], error)
-    return pieces
 
 
 def _density_in_tau(

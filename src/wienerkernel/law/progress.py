@@ -1,4 +1,4 @@
-"""A line on standard error that says how far a long computation is, for those who ask for it."""
+"""Progress of a long computation on stderr."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ __all__ = ["shown"]
 
 Item = TypeVar("Item")
 PATIENCE = 2.0
-"""Seconds before the first sign of life."""
+"""Seconds before the first message."""
 
 
 def shown(parts: Iterator[tuple[slice, Item]], total: int, verbose: bool) -> Iterator[tuple[slice, Item]]:
-    """Hand on parts of ``total`` rows, and tell how many are done once it takes more than two seconds."""
+    """Pass on parts of ``total`` rows; if ``verbose``, show how many are done once it takes more than two seconds."""
     start, told = time.monotonic(), False
     for part, item in parts:
         yield part, item

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from .._typing import FloatArray, IntArray
 from .ray import Values
@@ -14,24 +13,20 @@ from .ray import Values
 __all__ = ["solve", "wilson_hilferty"]
 
 ITERATIONS = 200
+"""Steps at most: bisection alone takes some 60 to 1e-16, and one step in two may be Newton's that gains nothing."""
+SYMMETRIC = 1e-6
+"""Skewness below which the formula would cancel."""
+RESOLUTION = 4e-16
+"""Relative distance of points that are the same."""
+CLOSE = 1e-3
+"""Relative distance from p at which Newton's steps are trusted, and error of p that a met level has at most."""
+GAIN = 0.25
+"""Factor by which a step has to bring the level closer to p; else the bracket grows or is halved."""
 
 
-def wilson_hilferty(p: FloatArray, upper: NDArray[np.bool_], skewness: FloatArray) -> FloatArray:
-    """Quantiles of the law of mean 0, variance 1 and this skewness that is a shifted gamma law, roughly.
-
-    Parameters
-    ----------
-    p : ndarray of shape (n, k)
-    upper : ndarray of bool of shape (n, k)
-        Whether ``p`` is the probability above.
-    skewness : ndarray of shape (n, 1)
-
-    Returns
-    -------
-    ndarray of shape (n, k)
-    """
-    z = np.where(upper, -1.0, 1.0) * special.ndtri(p)
-    g = np.where(np.abs(skewness) < 1e-6, 1e-6, skewness)
+def wilson_hilferty(z: FloatArray, skewness: FloatArray) -> FloatArray:
+    """About the quantiles of a shifted gamma law of mean 0, variance 1 and this skewness; z are those of a normal law."""
+    g = np.where(np.abs(skewness) < SYMMETRIC, SYMMETRIC, skewness)
     return np.asarray(2 / g * (np.maximum(1 + g * z / 6 - g * g / 36, 0.0) ** 3 - 1))
 
 
@@ -44,26 +39,19 @@ def solve(
     mean: FloatArray,
     atomic: NDArray[np.bool_],
 ) -> tuple[FloatArray, FloatArray]:
-    """Points with F(x) = p, or sf(x) = p where ``upper``.
+    """Points x with F(x) = p, or sf(x) = p where ``upper``, and the error of the probability there, shape (rows, k).
 
     Parameters
     ----------
     values : callable
         (n, k) points and (n,) rows -> Values.
-    p : ndarray of shape (rows, k)
-        Positive.
-    upper : ndarray of bool of shape (rows, k)
-    start : ndarray of shape (rows, k)
+    p, upper, start : ndarray of shape (rows, k)
+        ``p`` is positive.
     support : tuple of ndarray of shape (rows, 1)
     mean : ndarray of shape (rows, 1)
         Of laws with unit variance, whose quantiles Cantelli's inequality encloses, whatever ``values`` says.
     atomic : ndarray of bool of shape (rows, 1)
         Whether a law has atoms, at which its probability jumps.
-
-    Returns
-    -------
-    x, error : ndarray of shape (rows, k)
-        ``error`` is that of the probability at ``x``.
     """
     end = np.where(upper, support[1], support[0])
     other = np.broadcast_to(np.where(upper, support[0], support[1]), p.shape)
@@ -101,7 +89,7 @@ def solve(
     previous = np.full(p.shape, np.inf)
     for _ in range(ITERATIONS):
         row = np.flatnonzero(active.any(axis=1))
-        # where a level is settled, a level that is not lends its point
+        # settled levels repeat the point of one that is not
         open_level = np.argmax(active[row], axis=1)[:, None]
         now = values(np.where(active[row], x[row], np.take_along_axis(x[row], open_level, axis=1)), row)
         tail = np.where(upper[row], now.sf, now.cdf)
@@ -121,22 +109,24 @@ def solve(
                 0.5 * (lower + higher),
                 position + np.where(below, 1.0, -1.0) * (1 + np.abs(position)),
             )
-        tolerance = 4e-16 * np.maximum(np.abs(position), np.where(log_scale[row], 1.0, 1e-3))
+        tolerance = RESOLUTION * np.maximum(np.abs(position), np.where(log_scale[row], 1.0, 1e-3))
         usable = np.isfinite(newton) & (newton > lower) & (newton < higher)
-        # far from p, a step that goes nowhere comes from a density that is too large for its tail
-        usable &= (np.abs(miss) < 1e-3) | (np.abs(newton - position) > tolerance)
+        # far from p, a step of length 0 comes from a density that is too large for its tail
+        usable &= (np.abs(miss) < CLOSE) | (np.abs(newton - position) > tolerance)
         # Where the density is infinite or wrong, Newton's steps hardly gain; then the bracket grows or is halved.
-        gained = np.abs(miss) < 0.25 * previous[row]
+        gained = np.abs(miss) < GAIN * previous[row]
         following = np.where(usable & gained, newton, middle)
         following = np.clip(following, floor[row], ceiling[row])
         stuck = (following == position) & ((position == inner[0][row]) | (position == inner[1][row]))
         previous[row] = np.where(np.isfinite(miss), np.abs(miss), np.inf)
-        met = np.abs(tail - p[row]) <= np.minimum(now.error / 4, 1e-3 * p[row])
+        met = np.abs(tail - p[row]) <= np.minimum(now.error / 4, CLOSE * p[row])
         settled = (np.abs(following - position) <= tolerance) | met | (higher - lower <= tolerance)
         work = active[row]
         xi[row] = np.where(work & ~settled, following, position)
         low[row], high[row] = np.where(work, lower, low[row]), np.where(work, higher, high[row])
-        with np.errstate(invalid="ignore"):  # values that contradict Cantelli are as wrong as they miss p
+        with np.errstate(
+            invalid="ignore"
+        ):  # values that contradict Cantelli's inequality are wrong by as much as they miss p
             stated = np.where(stuck, np.fmax(now.error, np.abs(tail - p[row])), now.error)
         error[row] = np.where(work, stated, error[row])
         active[row] = work & ~settled

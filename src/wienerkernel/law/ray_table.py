@@ -1,89 +1,157 @@
-"""Sums over weights of log phi(w t) along a ray, at a cost that does not depend on the number of weights.
+"""Tables of log phi along a ray, which make sums over weights cheap.
 
 Along a ray, log phi(w t) depends on log|w| + log|t| alone. Local interpolation in log|w| turns the sum over the
-weights into a product of two matrices: one histogram of log|w| a row, times one table of log phi for all rows.
+weights into a product of two matrices: a histogram of log|w| for each row, times one table of log phi for all rows.
+Small weights need no histogram: there log phi is a polynomial, and its sum follows from power sums of the weights.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
-from math import comb
+from functools import cached_property, lru_cache
+from math import factorial
 from threading import RLock
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from .._typing import ComplexArray, FloatArray, IntArray
 from ..noise import Noise
 
-__all__ = ["POINTS", "STEPS", "RayTable", "ray_table", "spread", "stencil"]
+__all__ = [
+    "COARSE",
+    "DEGREE",
+    "EXACT",
+    "POINTS",
+    "SMOOTH",
+    "Law",
+    "RayTable",
+    "ray_table",
+    "stencil",
+    "table_of",
+]
 
+EXACT = 1e-13
+"""Tolerance of values that are reported,"""
+SMOOTH = 1e-9
+"""of values that are optimized, and so must be smooth functions of the weights,"""
+COARSE = 1e-3
+"""and of what only chooses a method."""
 POINTS = 16
-STEPS = (1 / 20, 1 / 40, 1 / 80)
-"""Steps of log r that a table may have; the nearer the singularities of log phi, the finer."""
-_BARYCENTRIC = np.array([(-1.0) ** p * comb(POINTS - 1, p) for p in range(POINTS)])
+DEGREE = 10
+"""Degree of the polynomial that stands for log phi at small arguments,"""
+SPAN = 3.0
+"""fitted where log r is at most this far below its end,"""
+TRIALS = np.arange(0.5, -11.5, -0.25)
+"""which is one of these, relative to -log(std); at the last of them a heavy tail, too, is just a variance."""
+MAX_MATRICES, MAX_SIZE = 8, 2**20
+"""Number and size of the matrices that are kept."""
+_LAGRANGE = {
+    # ratios of the factors (-1)^(n-p) / (p! (n-p)!), n = points - 1, the first of which is left as it is
+    points: [(-1.0) ** (points - 1) / factorial(points - 1)] + [-(points - p) / p for p in range(1, points)]
+    for points in (6, 8, POINTS)
+}
+_DIFFERENCES = (45 / 60, -9 / 60, 1 / 60)
+"""Coefficients of the first derivative by central differences of sixth order."""
 
 
-def stencil(position: FloatArray) -> tuple[IntArray, FloatArray]:
-    """First grid point and the weights (POINTS, ...) of local Lagrange interpolation at ``position``."""
-    first = np.floor(position).astype(np.intp) - (POINTS // 2 - 1)
+class _Grid(NamedTuple):
+    """How a table interpolates: points of the stencil, steps of log r, and the error of phi that is no error.
+
+    The nearer the singularities of log phi, the finer the step has to be.
+    """
+
+    points: int
+    steps: tuple[float, ...]
+    floor: float
+
+
+def _grid(tolerance: float) -> _Grid:
+    if tolerance == SMOOTH:  # relative errors count where factors of phi are small; fewer points are faster
+        return _Grid(8, (1 / 40,), 1e-13)
+    return _Grid(POINTS, (1 / 20, 1 / 40, 1 / 80), tolerance)
+
+
+class Law(Protocol):
+    """What sums over weights need to know about a law; every :class:`~wienerkernel.Noise` does."""
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether M is normal."""
+
+    @property
+    def atomic(self) -> bool:
+        """Whether M has atoms."""
+
+    def mean(self) -> float:
+        """Mean."""
+
+    def var(self) -> float:
+        """Variance."""
+
+    def cumulants(self, order: int, /) -> FloatArray:
+        """Cumulants from order 1 on, NaN where one does not exist."""
+
+    def logcf(self, t: ComplexArray, /) -> ComplexArray:
+        """Log characteristic function."""
+
+    def support(self) -> tuple[float, float]:
+        """Ends of the support."""
+
+    def strip(self) -> tuple[float, float]:
+        """Interval of exponential moments."""
+
+    def sector(self) -> float:
+        """Angle into which the log characteristic function continues."""
+
+
+def stencil(position: FloatArray, points: int = POINTS) -> tuple[IntArray, FloatArray]:
+    """First grid point and the weights (points, ...) of local Lagrange interpolation at ``position``."""
+    first = np.floor(position).astype(np.intp) - (points // 2 - 1)
     offset = position - first
-    # A point on the grid would divide 0 by 0; a shift by 1e-13 cells changes nothing that float64 can see.
-    offset = np.where(offset == np.rint(offset), offset + 1e-13, offset)
-    weights = np.empty((POINTS, *position.shape))
-    for p in range(POINTS):
-        np.divide(_BARYCENTRIC[p], offset - p, out=weights[p])
-    weights /= weights.sum(axis=0)
+    weights = np.empty((points, *position.shape))
+    weights[0] = _LAGRANGE[points][0]
+    for p in range(1, points):  # products of the factors before p, then times those behind it
+        np.multiply(weights[p - 1], offset - (p - 1), out=weights[p])
+        weights[p] *= _LAGRANGE[points][p]
+    behind = offset - (points - 1)
+    for p in range(points - 2, -1, -1):
+        weights[p] *= behind
+        if p:
+            behind *= offset - p
     return first, weights
 
 
-def spread(position: FloatArray, mass: FloatArray, rows: IntArray, shape: tuple[int, int]) -> FloatArray:
-    """Histogram that integrates a smooth function as the point masses do.
-
-    Parameters
-    ----------
-    position : ndarray of shape (n,)
-        In units of the grid.
-    mass : ndarray of shape (n,)
-    rows : ndarray of shape (n,)
-        The row of the histogram that each mass belongs to.
-    shape : tuple of int
-        Shape of the histogram, (rows, cells).
-
-    Returns
-    -------
-    ndarray of shape ``shape``
-    """
-    first, weights = stencil(position)
-    first += rows * shape[1]
-    histogram = np.zeros(shape[0] * shape[1])
-    for p in range(POINTS):
-        histogram += np.bincount(first + p, weights=weights[p] * mass, minlength=len(histogram))
-    return histogram.reshape(shape)
-
-
 class RayTable:
-    """log phi(+-r e^{-i theta}) of one noise law on an equidistant grid of log r, grown on demand.
+    """log phi(+-r e^{-i theta}) of one law on an equidistant grid of log r, grown on demand.
 
     Parameters
     ----------
-    noise : Noise
+    noise : Law
     theta : float
     tolerance : float
         Error of phi that interpolation may make; beyond ``smooth_until`` = log r it makes a larger one.
     """
 
-    def __init__(self, noise: Noise, theta: float, tolerance: float) -> None:
-        self.noise, self.tolerance = noise, tolerance
+    def __init__(self, noise: Law, theta: float, tolerance: float) -> None:
+        self.noise, self.theta, self.tolerance = noise, theta, tolerance
         self._lock = RLock()  # threads share the table of a law
         self.direction = np.exp(-1j * theta)
-        unit = -np.log(noise.std())
-        for self.step in STEPS:
+        self.points, steps, self.floor = _grid(tolerance)
+        self._matrices: dict[tuple[bytes, int, int, int, bool], FloatArray] = {}
+        unit = self._unit
+        for self.step in steps:
             self.start = self.stop = 0
             self.values: ComplexArray = np.empty((2, 0), dtype=complex)
             self.smooth_until = np.inf
             self.cover(unit - 2, unit + 0.5)
             if np.isinf(self.smooth_until):
                 break
+        self.signs = 1 if np.array_equal(*self.values) else 2
+        """1 for a symmetric law, for which the sign of a weight does not matter."""
+
+    @property
+    def _unit(self) -> float:
+        return -0.5 * float(np.log(self.noise.var()))
 
     def _evaluate(self, log_r: FloatArray) -> ComplexArray:
         t = np.exp(log_r) * self.direction
@@ -92,16 +160,16 @@ class RayTable:
 
     def cover(self, low: float, high: float) -> None:
         """Make the table reach from log r = ``low`` to ``high``."""
-        first, stop = int(np.floor(low / self.step)) - POINTS, int(np.ceil(high / self.step)) + POINTS + 1
+        first = int(np.floor(low / self.step)) - self.points
+        stop = int(np.ceil(high / self.step)) + self.points + 1
         with self._lock:
-            self._grow(first, stop)
+            if not self.values.size:
+                self.start = self.stop = first
+            first, stop = min(first, self.start), max(stop, self.stop)
+            if first < self.start or stop > self.stop:
+                self._grow(first, stop)
 
     def _grow(self, first: int, stop: int) -> None:
-        if not self.values.size:
-            self.start = self.stop = first
-        first, stop = min(first, self.start), max(stop, self.stop)
-        if first == self.start and stop == self.stop:
-            return
         new = [np.arange(first, self.start), np.arange(self.stop, stop)]
         self.values = np.concatenate(
             [self._evaluate(new[0] * self.step), self.values, self._evaluate(new[1] * self.step)], axis=1
@@ -110,46 +178,110 @@ class RayTable:
         self.start, self.stop = first, stop
         # Zeros of phi and noise in its tail spoil interpolation; what lies beyond is summed term by term.
         for part in new:
-            inside = part[(part >= first + POINTS) & (part < stop - POINTS)]
+            inside = part[(part >= first + self.points) & (part < stop - self.points)]
             probe = (inside[::5] + 0.5) * self.step
             truth, guess = self._evaluate(probe), self(probe)
             with np.errstate(all="ignore"):
-                error = np.abs(np.exp(truth) - np.exp(guess)) / np.maximum(1, np.abs(np.exp(truth)))
-                rough = ~np.all(error < self.tolerance * np.maximum(1, np.abs(truth)), axis=0)
+                size = np.abs(np.exp(truth))
+                error = np.abs(np.exp(truth) - np.exp(guess))
+                allowed = np.maximum(self.tolerance * size, self.floor) * np.maximum(1, np.abs(truth))
+                rough = ~np.all(error < allowed, axis=0)
             if rough.any():
                 self.smooth_until = min(
-                    self.smooth_until, float(probe[np.argmax(rough)]) - POINTS * self.step
+                    self.smooth_until, float(probe[np.argmax(rough)]) - self.points * self.step
                 )
 
-    def matrix(self, first_cell: int, cells: int, log_r: FloatArray) -> FloatArray:
-        """Table for all weights e^{(first_cell + i) step} and nodes r.
+    def matrix(self, first_cell: int, cells: int, log_r: FloatArray, signs: int, slopes: bool) -> FloatArray:
+        """Table for the weights +-e^{(first_cell + i) step} and nodes r, which it must cover.
 
         Parameters
         ----------
         first_cell, cells : int
         log_r : ndarray of shape (K,)
+        signs : int
+            2, or 1 for positive weights only.
+        slopes : bool
+            Whether the derivative by log r is asked for.
 
         Returns
         -------
-        ndarray of shape (2, 2, K, cells)
-            For positive and negative weights, real and imaginary part.
+        ndarray of shape (2, K, signs * cells)
+            Real and imaginary part; each cell has a column for the positive and one for the negative weight.
         """
+        key = log_r.tobytes(), first_cell, cells, signs, slopes
+        with self._lock:
+            known = self._matrices.get(key)
+        if known is not None:
+            return known
         start, values = self._snapshot()
-        first, weights = stencil(log_r / self.step + first_cell - start)
-        parts = np.stack([values.real, values.imag], axis=1)
-        windows = np.lib.stride_tricks.sliding_window_view(parts, POINTS, axis=2)
-        result = np.empty((2, 2, len(log_r), cells))
-        for k, low in enumerate(first):  # a node shifts the whole row of cells
-            result[:, :, k] = windows[:, :, low : low + cells] @ weights[:, k]
+        # relative to the origin, not to the start, so that rounding does not depend on how the table has grown
+        first, weights = stencil(log_r / self.step + first_cell, self.points)
+        first -= start
+        low, high = int(first.min()), int(first.max()) + cells + self.points
+        part = values[:signs, low - 3 : high + 3]
+        part = np.where(np.isfinite(part), part, -745.0)  # where phi is 0, or not known at all
+        part = _derivative(part, self.step) if slopes else part[:, 3:-3]
+        windows = np.lib.stride_tricks.sliding_window_view(
+            np.stack([part.real, part.imag]).swapaxes(1, 2), self.points, axis=1
+        )  # (2, grid, sign, points)
+        flat = np.ascontiguousarray(windows).reshape(2, -1, self.points)
+        columns = signs * cells
+        result = np.empty((2, len(log_r), columns))
+        for k, at in enumerate(signs * (first - low)):  # a node shifts the whole row of cells
+            np.matmul(flat[:, at : at + columns], weights[:, k], out=result[:, k])
+        if result.size <= MAX_SIZE:
+            with self._lock:
+                if len(self._matrices) >= MAX_MATRICES:
+                    self._matrices.clear()
+                self._matrices[key] = result
         return result
 
     def __call__(self, log_r: FloatArray) -> ComplexArray:
         """Interpolated log phi(r e^{-i theta}) and log phi(-r e^{-i theta}), shape (2, ...)."""
         start, values = self._snapshot()
-        first, weights = stencil(log_r / self.step - start)
+        first, weights = stencil(log_r / self.step, self.points)
+        first -= start
         result = np.zeros((2, *log_r.shape), dtype=complex)
-        for p in range(POINTS):
+        for p in range(self.points):
             result += weights[p] * values[:, first + p]
+        return result
+
+    @cached_property
+    def series_until(self) -> float:
+        """The log r, on the grid, up to which the polynomial of :meth:`series` is as good as log phi."""
+        trials = self.step * np.floor((self._unit + TRIALS) / self.step)
+        for trial in trials[:-1]:
+            t, x, truth = self._below(trial)
+            value = sum(c * x**k for k, c in enumerate(self.series(trial), start=1))
+            # many small weights have small squares
+            allowed = 0.05 * self.tolerance * self.noise.var() * np.abs(t) ** 2 + 1e-15
+            if np.all(np.abs(value - truth) < allowed):
+                return float(trial)
+        return float(trials[-1])
+
+    def _below(self, until: float) -> tuple[ComplexArray, FloatArray, ComplexArray]:
+        """Arguments t, the same relative to the last, and values just below log r = ``until``; each of shape (2, n)."""
+        last = round(until / self.step)
+        first = last - round(SPAN / self.step)
+        self.cover(first * self.step, last * self.step)
+        start, values = self._snapshot()
+        x = np.exp(np.arange(first - last, 1) * self.step)
+        x = np.stack([x, -x])
+        return x * np.exp(until) * self.direction, x, values[:, first - start : last + 1 - start]
+
+    def series(self, until: float) -> ComplexArray:
+        """Coefficients, from order 1 to DEGREE, of log phi(r e^{-i theta}) as a polynomial in r / R, log R = ``until``.
+
+        The first one is the mean; the others make the relative error small where r < R. R must be on the grid.
+        """
+        t, x, values = self._below(until)
+        result = np.zeros(DEGREE, dtype=complex)
+        result[0] = 1j * self.noise.mean() * t[0, -1]
+        if until < self._unit + TRIALS[-2] - self.step:
+            result[1] = -0.5 * self.noise.var() * t[0, -1] ** 2
+        else:
+            quotient = (values - 1j * self.noise.mean() * t) / x**2
+            result[1:] = _fit(x.shape[1], self.step) @ quotient.ravel()
         return result
 
     def _snapshot(self) -> tuple[int, ComplexArray]:
@@ -157,7 +289,30 @@ class RayTable:
             return self.start, self.values
 
 
+@lru_cache(maxsize=8)
+def _fit(n: int, step: float) -> FloatArray:
+    """Matrix that fits a polynomial of degree DEGREE - 2 to values at +-e^{-step k}, k = n - 1 to 0."""
+    x = np.exp(-step * np.arange(n - 1, -1, -1.0))
+    return np.linalg.pinv(np.vander(np.concatenate([x, -x]), DEGREE - 1, increasing=True))
+
+
+def _derivative(values: ComplexArray, step: float) -> ComplexArray:
+    """Derivative along the last axis, three points at each end of it left out."""
+    size = values.shape[-1]
+    parts = (
+        coefficient / step * (values[..., 3 + k : size - 3 + k] - values[..., 3 - k : size - 3 - k])
+        for k, coefficient in enumerate(_DIFFERENCES, start=1)
+    )
+    return np.asarray(sum(parts))
+
+
 @lru_cache(maxsize=32)
 def ray_table(noise: Noise, theta: float, tolerance: float) -> RayTable:
     """The table of a law along a ray, built once."""
     return RayTable(noise, theta, tolerance)
+
+
+def table_of(law: Law, theta: float, tolerance: float) -> RayTable:
+    """The same for a law that may keep its tables itself."""
+    own = getattr(law, "ray_table", None)
+    return own(theta, tolerance) if own is not None else ray_table(law, theta, tolerance)  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ from .._typing import ComplexArray, FloatArray, IntArray
 from .ray import EPS, Values
 from .rows import Rows
 
-__all__ = ["SaddleTails"]
+__all__ = ["SaddleTails", "hyperbola", "saddle_point"]
 
 CHUNK = 2**19
 NODES = 56
@@ -85,18 +85,23 @@ def _put(values: Values, index: IntArray, other: Values, only_better: bool = Fal
         out[index[keep]] = value[keep]
 
 
+def hyperbola(
+    c: FloatArray, b: FloatArray, theta: FloatArray, u: FloatArray
+) -> tuple[ComplexArray, ComplexArray]:
+    """Points z = c + b (sin theta (cosh u - 1) + i cos theta sinh u) and dz/du, for u of shape (n, K)."""
+    c, b, sin, cos = c[:, None], b[:, None], np.sin(theta)[:, None], np.cos(theta)[:, None]
+    z = c + b * (sin * (np.cosh(u) - 1) + 1j * cos * np.sinh(u))
+    return z, b * (sin * np.sinh(u) + 1j * cos * np.cosh(u))
+
+
 def _hyperbola(rows: Rows, x: FloatArray, c: FloatArray, curvature: FloatArray, theta: float) -> Values:
     # the width of the saddle, but not so wide that the steps overlook the pole at 0
     b = np.minimum(2.0 / np.sqrt(curvature), 1.5 * np.abs(c))
-    sin, cos = np.sin(theta), np.cos(theta)
     # far out e^{-zx} decays, near a normal law e^{K(z)} does, by u = 3.8
-    reach = np.maximum(np.arccosh(1 + EXPONENT / np.maximum(np.abs(x) * b * sin, 1e-12)), 3.8)
+    reach = np.maximum(np.arccosh(1 + EXPONENT / np.maximum(np.abs(x) * b * np.sin(theta), 1e-12)), 3.8)
     h = reach / (NODES - 0.5)
-    u = h[:, None] * (np.arange(NODES) + 0.5)
-    turn = np.where(x < 0, -1.0, 1.0)[:, None]
-    z = c[:, None] + b[:, None] * (turn * sin * (np.cosh(u) - 1) + 1j * cos * np.sinh(u))
-    dz = b[:, None] * h[:, None] * (turn * sin * np.sinh(u) + 1j * cos * np.cosh(u))
-    values = _integrate(rows, x, c, z, dz)
+    z, dz = hyperbola(c, b, np.where(x < 0, -theta, theta), h[:, None] * (np.arange(NODES) + 0.5))
+    values = _integrate(rows, x, c, z, dz * h[:, None])
     values.error[:] += np.exp(-2 * np.pi * np.abs(c) / (b * h)) * np.minimum(values.cdf, values.sf)
     return values
 
@@ -221,4 +226,6 @@ def _tilted_period(rows: Rows, x: FloatArray, c: FloatArray, curvature: FloatArr
             reach += np.nanmin(np.where(np.isfinite(bound), bound, np.inf), axis=1)
     # the pole at 0 returns as e^{-cP}
     pole = (EXPONENT - (here[:, 0] - c * x)) / np.abs(c)
-    return np.maximum(reach, pole)
+    period = np.maximum(reach, pole)
+    # where the tilted law is too narrow for float64, any period will do: the errors of the sum tell
+    return np.where((period > 0) & np.isfinite(period), period, 1 / np.sqrt(curvature))

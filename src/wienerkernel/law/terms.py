@@ -1,25 +1,32 @@
-"""Terms of one law: rows of weights, and the sums over them of its log characteristic function."""
+"""Terms of one law: rows of weights, and the sums over them of its log characteristic function, with derivatives."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Protocol
 
 import numpy as np
 
 from .._typing import ComplexArray, FloatArray, IntArray
+from ..backend.linalg import matmul
 from ..noise import Noise, Residuals
 from .band import band_table
-from .ray_table import POINTS, STEPS, ray_table, spread
+from .ray_table import COARSE, DEGREE, EXACT, SMOOTH, Law, RayTable, stencil, table_of
 
-__all__ = ["COARSE", "Terms"]
+__all__ = ["COARSE", "SumAtNodes", "SumOnRay", "Terms", "WeightSum"]
 
 MANY = 2**12
 """Arguments of phi for which a table pays."""
-COARSE = 1e-3
-"""Tolerance of what only chooses a method."""
 CHUNK = 2**19
-"""Complex numbers held at once in a sum over weights."""
+"""Complex numbers held at once in a sum over weights,"""
+BLOCK = 2**14
+"""and weights that enter a histogram at once: they stay in the cache."""
+CELLS = 64
+"""Histograms begin and end at multiples of this, so that one table serves many of them."""
+DIFFERENCE = 3e-5
+"""Step of central differences in the logarithm of the argument."""
 
 
 class Terms:
@@ -31,16 +38,20 @@ class Terms:
     weights : ndarray of shape (rows, D)
     counts : ndarray of shape (D,)
         Number of independent copies with the same weight.
+    tolerance : float
+        SMOOTH lets small weights enter nodes in the complex plane through their power sums.
     """
 
-    def __init__(self, noise: Noise, weights: FloatArray, counts: FloatArray) -> None:
-        self.noise, self.weights, self.counts = noise, weights, counts
-        self._cache: dict[float, tuple[int, FloatArray]] = {}
+    def __init__(
+        self, noise: Noise, weights: FloatArray, counts: FloatArray, tolerance: float = EXACT
+    ) -> None:
+        self.noise, self.weights, self.counts, self.tolerance = noise, weights, counts, tolerance
+        self._histograms: dict[tuple[float, int, int, tuple[float, float]], Histogram] = {}
 
     def take(self, index: IntArray) -> Terms:
         """The rows with these indices."""
-        terms = Terms(self.noise, self.weights[index], self.counts)
-        terms._cache = {step: (first, table[:, index]) for step, (first, table) in list(self._cache.items())}
+        terms = Terms(self.noise, self.weights[index], self.counts, self.tolerance)
+        terms._histograms = {key: known.take(index) for key, known in list(self._histograms.items())}
         return terms
 
     @cached_property
@@ -83,84 +94,328 @@ class Terms:
         return low, high
 
     @cached_property
-    def _cells(self) -> float:
-        magnitude = np.abs(self.weights[self.weights != 0])
-        return (
-            float(np.log(magnitude.max() / magnitude.min()) / STEPS[0] + 2 * POINTS)
-            if magnitude.size
-            else 0.0
-        )
+    def _smallest(self) -> float:
+        """Smallest weight in modulus that is not 0; inf if all are."""
+        magnitude = np.abs(self.weights)
+        return float(np.min(magnitude, initial=np.inf, where=magnitude > 0))
 
     def logcf_on_ray(self, r: FloatArray, theta: float, tolerance: float) -> ComplexArray:
         """Log characteristic function of the sum at t = r e^{-i theta}, as :meth:`Rows.logcf_on_ray`."""
-        if not self._cells:  # all weights are 0
+        largest = float(np.max(self.largest))
+        if not largest:
             return np.zeros((len(self.weights), len(r)), dtype=complex)
-        # The table pays when each of its cells serves several weights.
-        if self.weights.size * len(r) > CHUNK // 8 and self.weights.size > 2 * self._cells:
-            return self._spread(r, theta, tolerance)
+        # A table pays when each of its cells serves several weights.
+        cells = 20 * np.log(largest / self._smallest) + 32
+        if self.weights.size * len(r) > CHUNK // 8 and self.weights.size > 2 * cells:
+            return SumOnRay(self, r, theta, tolerance).value(self.noise)
         return self.logcf(np.broadcast_to(r * np.exp(-1j * theta), (len(self.weights), len(r))))
 
     def logcf(self, t: ComplexArray) -> ComplexArray:
         """Log characteristic function of each row at its own nodes ``t`` of shape (rows, K), same shape."""
-        result = np.zeros(t.shape, dtype=complex)
-        n, width = self.weights.shape
-        step = max(1, CHUNK // max(1, n * t.shape[1]))
-        for start in range(0, width, step):
-            part = slice(start, start + step)
-            terms = self._log_terms(self.weights[:, part, None] * t[:, None, :])
-            result += np.einsum("rdk,d->rk", terms, self.counts[part])
+        return SumAtNodes(self, t).value(self.noise)
+
+    def histogram(self, step: float, points: int, signs: int, limits: tuple[float, float]) -> Histogram:
+        """Histogram of the weights between the limits, made once."""
+        key = step, points, signs, limits
+        if key not in self._histograms:
+            high = min(limits[1], float(np.max(self.largest)))
+            low = min(max(limits[0], self._smallest), high)
+            first = CELLS * int(np.floor((np.log(low) / step - points) / CELLS))
+            cells = CELLS * int(np.ceil((np.log(high) / step + points - first) / CELLS))
+            self._histograms[key] = Histogram(self.weights, self.counts, *key, first, cells)
+        return self._histograms[key]
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Weights on a grid of log|w|, such that sums over them integrate smooth functions as the weights do.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (rows, D)
+    counts : ndarray of shape (D,)
+    step : float
+    points : int
+        Points of the stencil.
+    signs : int
+        2 if each cell has a column for the positive and one for the negative weights, 1 if one is for both.
+    limits : tuple of float
+        Smaller weights enter power sums, relative to the first limit; larger ones do not count.
+    first, cells : int
+        The grid is first * step, (first + 1) * step, ...
+    """
+
+    weights: FloatArray
+    counts: FloatArray
+    step: float
+    points: int
+    signs: int
+    limits: tuple[float, float]
+    first: int
+    cells: int
+
+    def take(self, index: IntArray) -> Histogram:
+        """The rows with these indices."""
+        some = replace(self, weights=self.weights[index])
+        if "sums" in self.__dict__:
+            some.__dict__["sums"] = tuple(table[index] for table in self.sums)
+        return some
+
+    def _blocks(self) -> Iterator[tuple[slice, FloatArray, tuple[IntArray, ...], IntArray, FloatArray]]:
+        """Blocks of rows: small weights over their limit, and where the others are, in the block and in the histogram."""
+        rows = max(1, BLOCK // self.weights.shape[1])
+        small, rough = self.limits
+        for start in range(0, len(self.weights), rows):
+            part = slice(start, start + rows)
+            weights = self.weights[part]
+            magnitude = np.abs(weights)
+            is_small = magnitude < small
+            chosen = np.nonzero(~is_small & (magnitude < rough) & (magnitude > 0))
+            below = np.where(is_small, weights, 0.0) / small if small else weights[:, :0]
+            position, stencils = stencil(np.log(magnitude[chosen]) / self.step - self.first, self.points)
+            if self.signs == 2:
+                position *= 2
+                position += weights[chosen] < 0
+            position += self.signs * self.cells * chosen[0]
+            yield part, below, chosen, position, stencils
+
+    @cached_property
+    def sums(self) -> tuple[FloatArray, FloatArray]:
+        """Histograms (rows, signs * cells), and power sums (rows, DEGREE) of the small weights."""
+        rows, columns = len(self.weights), self.signs * self.cells
+        powers, mass = np.zeros((rows, DEGREE)), np.empty((rows, columns))
+        for part, below, (_, column), position, stencils in self._blocks():
+            power = below.copy()
+            for k in range(DEGREE if below.size else 0):
+                powers[part, k] = power @ self.counts
+                power *= below
+            block = mass[part]
+            block[:] = 0.0
+            counts = self.counts[column]
+            for p in range(self.points):
+                stencils[p] *= counts
+                block.ravel()[:] += np.bincount(position + self.signs * p, stencils[p], minlength=block.size)
+        return mass, powers
+
+    def pullback(self, by_cell: FloatArray, by_power: FloatArray) -> FloatArray:
+        """Interpolated ``by_cell`` at each weight, or the polynomial with coefficients ``by_power``: (rows, D)."""
+        result = np.empty(self.weights.shape)
+        for part, below, chosen, position, stencils in self._blocks():
+            block, cells = result[part], by_cell[part].ravel()
+            block[:] = 0.0
+            for k in range(DEGREE - 1 if below.size else -1, -1, -1):  # Horner
+                block += by_power[part, k, None]
+                block *= below
+            found = np.zeros(len(position))
+            for p in range(self.points):
+                stencils[p] *= cells[position + self.signs * p]
+                found += stencils[p]
+            block[chosen] = found
         return result
 
-    def _log_terms(self, t: ComplexArray) -> ComplexArray:
-        """Log phi of the noise, from a table where each value costs a sum over many atoms."""
-        if isinstance(self.noise, Residuals) and t.size > MANY and not np.any(t.imag):
-            table = band_table(self.noise)
-            if table.covers(float(np.max(np.abs(t)))):
-                return table.logcf(t.real)
-        with np.errstate(all="ignore"):
-            return self.noise.logcf(t)
 
-    def _histograms(self, step: float) -> tuple[int, FloatArray]:
-        """First cell and (2, rows, cells) histograms of log|w| for positive and negative weights, made once."""
-        if step not in self._cache:
-            row, column = np.nonzero(self.weights)
-            weight = self.weights[row, column]
-            position = np.log(np.abs(weight)) / step
-            first = int(np.floor(position.min())) - POINTS
-            cells = int(np.ceil(position.max())) + POINTS - first + 1
-            histograms = np.zeros((2, len(self.weights), cells))
-            for histogram, chosen in zip(histograms, (weight > 0, weight < 0), strict=True):
-                mass = self.counts[column[chosen]]
-                histogram += spread(position[chosen] - first, mass, row[chosen], histogram.shape)
-            self._cache[step] = first, histograms
-        return self._cache[step]
+class WeightSum(Protocol):
+    """E(t) = sum_j n_j log phi(w_j t) for rows of weights at fixed nodes, as a function of the law.
 
-    def _spread(self, r: FloatArray, theta: float, tolerance: float) -> ComplexArray:
-        log_r = np.log(r)
-        table = ray_table(self.noise, theta, tolerance)
-        first, histograms = self._histograms(table.step)
-        cells = histograms.shape[2]
-        table.cover(first * table.step + log_r.min(), (first + cells) * table.step + log_r.max())
-        rough = np.exp(table.smooth_until - log_r.max())
-        if np.any(np.maximum(*self.largest) >= rough):
-            # beyond a zero of phi there is no interpolation: the few largest weights go one by one
-            small = Terms(self.noise, np.where(np.abs(self.weights) < rough, self.weights, 0.0), self.counts)
-            result = small.logcf_on_ray(r, theta, tolerance)
-            row, column = np.nonzero(np.abs(self.weights) >= rough)
-            t = r * np.exp(-1j * theta)
-            for some in _chunks(np.arange(len(row)), max(1, CHUNK // len(r))):
-                terms = self._log_terms(self.weights[row[some], column[some], None] * t)
-                np.add.at(result, row[some], terms * self.counts[column[some], None])
-            return result
-        result = np.empty((len(self.weights), len(r)), dtype=complex)
-        for start in range(0, len(r), step := max(1, 2 * CHUNK // cells)):
-            part = slice(start, start + step)
-            plus, minus = table.matrix(first, cells, log_r[part])
-            result.real[:, part] = histograms[0] @ plus[0].T + histograms[1] @ minus[0].T
-            result.imag[:, part] = histograms[0] @ plus[1].T + histograms[1] @ minus[1].T
+    ``reliable``, of shape (rows,), is the |t| up to which E is accurate.
+    """
+
+    reliable: FloatArray
+
+    def value(self, law: Law) -> ComplexArray:
+        """E, of shape (rows, K)."""
+
+    def pullback(self, law: Law, cotangent: ComplexArray) -> FloatArray:
+        """Re sum_k cotangent_k w dE_k/dw for each weight, of shape (rows, D)."""
+
+
+class SumAtNodes:
+    """The sum term by term, each row at its own nodes ``t`` of shape (rows, K)."""
+
+    def __init__(self, terms: Terms, t: ComplexArray) -> None:
+        self.terms, self.t = terms, t
+        self.reliable = np.full(len(t), np.inf)
+        radius = _radius(terms.noise) if terms.tolerance == SMOOTH else 0.0
+        far = np.abs(terms.weights) * np.max(np.abs(t), axis=1, initial=0.0)[:, None] < radius
+        self._far = np.where(far, terms.weights, 0.0) if radius else None
+        self._pairs = np.nonzero(~far & (terms.weights != 0))
+
+    def _parts(self) -> Iterator[tuple[IntArray, IntArray, ComplexArray]]:
+        return _products(self.terms.weights, self._pairs, self.t)
+
+    def value(self, law: Law) -> ComplexArray:
+        """E, of shape (rows, K)."""
+        result = np.zeros(self.t.shape, dtype=complex)
+        for row, column, argument in self._parts():
+            _add_to_rows(result, row, _log_phi(law, argument) * self.terms.counts[column, None])
+        if self._far is not None:
+            power = self._far.copy()
+            for order, coefficient in enumerate(_taylor(law), start=1):
+                result += coefficient * (power @ self.terms.counts)[:, None] * self.t**order
+                power *= self._far
         return result
 
+    def pullback(self, law: Law, cotangent: ComplexArray) -> FloatArray:
+        """Re sum_k cotangent_k w dE_k/dw for each weight, of shape (rows, D)."""
+        result = np.zeros(self.terms.weights.shape)
+        if self._far is not None:
+            power = self._far.copy()
+            for order, coefficient in enumerate(_taylor(law), start=1):
+                by_power = order * np.sum(coefficient * self.t**order * cotangent, axis=1).real
+                result += by_power[:, None] * power
+                power *= self._far
+        for row, column, argument in self._parts():
+            result[row, column] = np.einsum("nk,nk->n", _slope(law, argument), cotangent[row]).real
+        return np.asarray(result * self.terms.counts)
 
-def _chunks(index: IntArray, size: int) -> Iterator[IntArray]:
-    for start in range(0, len(index), size):
-        yield index[start : start + size]
+
+class SumOnRay:
+    """The sum by histograms, all rows at the same nodes t = r e^{-i theta}.
+
+    Weights that do not interpolate at all nodes, because phi has zeros, are summed one by one.
+
+    Parameters
+    ----------
+    terms : Terms
+    r : ndarray of shape (K,)
+    theta, tolerance : float
+    careful : bool
+        False interpolates these weights all the same, and states in ``reliable`` how far that is accurate.
+    """
+
+    def __init__(
+        self, terms: Terms, r: FloatArray, theta: float, tolerance: float, careful: bool = True
+    ) -> None:
+        self.terms, self.r, self.theta, self.tolerance = terms, r, theta, tolerance
+        self.log_r, self.farthest = np.log(r), float(np.max(r))
+        table, largest = table_of(terms.noise, theta, tolerance), np.maximum(*terms.largest)
+        table.cover(table.start * table.step, float(np.log(largest.max() * self.farthest)))
+        # Power sums are for weights that change all the time; a histogram that is made once can be wide.
+        self.series_until = table.series_until if tolerance == SMOOTH else -np.inf
+        rough = np.exp(table.smooth_until) / self.farthest
+        self.reliable = np.full(len(largest), np.inf)
+        if not careful:
+            beyond = largest >= rough
+            self.reliable[beyond] = np.exp(table.smooth_until) / largest[beyond]
+            rough = np.inf
+        self.rough: tuple[IntArray, ...] = (np.empty(0, dtype=np.intp),) * 2
+        if np.any(largest >= rough):
+            self.rough = np.nonzero(np.abs(terms.weights) >= rough)
+        self.signs, self.limits = (
+            table.signs,
+            (float(np.exp(self.series_until)) / self.farthest, float(rough)),
+        )
+
+    def _prepare(self, law: Law) -> tuple[RayTable, Histogram]:
+        """Table and histogram for a law, which need not be as symmetric as that of the terms."""
+        table = table_of(law, self.theta, self.tolerance)
+        known = self.terms.histogram(table.step, table.points, max(self.signs, table.signs), self.limits)
+        low, high = known.first * table.step, (known.first + known.cells) * table.step
+        table.cover(low + self.log_r.min() - 4 * table.step, high + self.log_r.max() + 4 * table.step)
+        return table, known
+
+    def value(self, law: Law) -> ComplexArray:
+        """E, of shape (rows, K)."""
+        table, known = self._prepare(law)
+        mass, powers = known.sums
+        result = np.zeros((len(mass), len(self.r)), dtype=complex)
+        for part, (real, imag) in self._matrices(table, known, slopes=False):
+            result.real[:, part] = matmul(mass, real, transpose_b=True)
+            result.imag[:, part] = matmul(mass, imag, transpose_b=True)
+        if np.isfinite(self.series_until):
+            series = self._series(table)
+            result.real += powers @ series.real
+            result.imag += powers @ series.imag
+        for row, column, argument in self._rough_parts():
+            _add_to_rows(result, row, _log_phi(law, argument) * self.terms.counts[column, None])
+        return result
+
+    def pullback(self, law: Law, cotangent: ComplexArray) -> FloatArray:
+        """Re sum_k cotangent_k w dE_k/dw for each weight, of shape (rows, D)."""
+        real_part, imag_part = np.ascontiguousarray(cotangent.real), np.ascontiguousarray(cotangent.imag)
+        table, known = self._prepare(law)
+        by_cell = np.zeros((len(cotangent), known.signs * known.cells))
+        for part, (real, imag) in self._matrices(table, known, slopes=True):
+            by_cell += matmul(np.ascontiguousarray(real_part[:, part]), real)
+            by_cell -= matmul(np.ascontiguousarray(imag_part[:, part]), imag)
+        by_power = np.zeros((len(cotangent), DEGREE))
+        if np.isfinite(self.series_until):
+            series = self._series(table)
+            by_power = (real_part @ series.real.T - imag_part @ series.imag.T) * np.arange(1.0, DEGREE + 1)
+        result = known.pullback(by_cell, by_power)
+        for row, column, argument in self._rough_parts():
+            result[row, column] = np.einsum("nk,nk->n", _slope(law, argument), cotangent[row]).real
+        return np.asarray(result * self.terms.counts)
+
+    def _matrices(
+        self, table: RayTable, known: Histogram, slopes: bool
+    ) -> Iterator[tuple[slice, FloatArray]]:
+        """Tables of log phi, or of its derivative by log r, for some nodes after the other."""
+        for start in range(0, len(self.r), step := max(1, CHUNK // known.cells)):
+            part = slice(start, start + step)
+            yield part, table.matrix(known.first, known.cells, self.log_r[part], known.signs, slopes)
+
+    def _series(self, table: RayTable) -> ComplexArray:
+        """Terms of the polynomial for weights at the limit of the small ones: (DEGREE, K)."""
+        powers = (self.r / self.farthest) ** np.arange(1, DEGREE + 1)[:, None]
+        return np.asarray(table.series(self.series_until)[:, None] * powers)
+
+    def _rough_parts(self) -> Iterator[tuple[IntArray, IntArray, ComplexArray]]:
+        t = np.broadcast_to(self.r * np.exp(-1j * self.theta), (len(self.terms.weights), len(self.r)))
+        return _products(self.terms.weights, self.rough, t)
+
+
+def _products(
+    weights: FloatArray, pairs: tuple[IntArray, ...], t: ComplexArray
+) -> Iterator[tuple[IntArray, IntArray, ComplexArray]]:
+    """Rows, columns and w t of some weights after the other, for nodes ``t`` of shape (rows, K)."""
+    step = max(1, CHUNK // max(1, t.shape[1]))
+    for start in range(0, len(pairs[0]), step):
+        row, column = (index[start : start + step] for index in pairs)
+        yield row, column, weights[row, column, None] * t[row]
+
+
+def _add_to_rows(result: ComplexArray, row: IntArray, terms: ComplexArray) -> None:
+    """Add terms (n, K) to the rows of the result that they belong to, which increase."""
+    first = np.flatnonzero(np.diff(row, prepend=-1))
+    result[row[first]] += np.add.reduceat(terms, first, axis=0)
+
+
+def _log_phi(law: Law, t: ComplexArray) -> ComplexArray:
+    """Log phi, from a table where each value costs a sum over many atoms."""
+    if isinstance(law, Residuals) and t.size > MANY and not np.any(t.imag):
+        table = band_table(law)
+        if table.covers(float(np.max(np.abs(t)))):
+            return table.logcf(t.real)
+    with np.errstate(all="ignore"):
+        return law.logcf(t)
+
+
+def _taylor(law: Law) -> ComplexArray:
+    """Coefficients kappa_k i^k / k! of log phi for k = 1 to 8; 0 from the first cumulant on that does not exist."""
+    kappa, order = law.cumulants(8), np.arange(1, 9)
+    exists = np.cumprod(np.isfinite(kappa)) > 0
+    return np.asarray(np.where(exists, kappa, 0.0) * 1j**order / np.cumprod(order))
+
+
+@lru_cache(maxsize=32)
+def _radius(law: Law) -> float:
+    """Up to which |t|, in all directions, the cumulants are as good as log phi itself; 0 for heavy tails."""
+    low, high = law.strip()
+    if not low < 0 < high:
+        return 0.0
+    r = np.exp(np.arange(-11.0, 2.0, 0.05)) / np.sqrt(law.var())
+    t = r * np.exp(0.25j * np.pi * np.arange(8))[:, None]
+    series = sum(c * t**order for order, c in enumerate(_taylor(law), start=1))
+    with np.errstate(all="ignore"):
+        close = np.abs(law.logcf(t) - series) < 0.05 * SMOOTH * law.var() * np.abs(t) ** 2 + 1e-15
+    return 0.8 * float(r[max(int(np.argmin(np.all(close, axis=0))) - 1, 0)])
+
+
+def _slope(law: Law, t: ComplexArray) -> ComplexArray:
+    """Derivative of log phi by log t, by central differences; 0 where phi is not known."""
+    with np.errstate(all="ignore"):
+        difference = _log_phi(law, t * np.exp(DIFFERENCE)) - _log_phi(law, t * np.exp(-DIFFERENCE))
+        # the logarithm is known up to multiples of 2 pi i
+        difference.imag -= 2 * np.pi * np.rint(difference.imag / (2 * np.pi))
+        return np.where(np.isfinite(difference), difference / (2 * DIFFERENCE), 0.0)

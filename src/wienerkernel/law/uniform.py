@@ -14,6 +14,7 @@ from .rows import Rows
 __all__ = ["UniformSum", "is_uniform"]
 
 MAX_TERMS = 7
+"""The sum has 2^n terms of alternating signs, and cancels more digits with each."""
 
 
 def is_uniform(noise: Noise) -> bool:
@@ -24,10 +25,7 @@ def is_uniform(noise: Noise) -> bool:
 class UniformSum:
     """F(s) = sum_S (-1)^|S| (s - sum_S u)_+^n / (n! prod u) over all subsets S of n widths u; s from the lower end.
 
-    Parameters
-    ----------
-    rows : Rows
-        All with the same number n of terms.
+    All rows have the same number n of terms.
     """
 
     relative = True

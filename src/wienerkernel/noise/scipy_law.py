@@ -231,7 +231,8 @@ class ScipyNoise(Noise):
             msg = f"{self!r} is discrete and has no density"
             raise TypeError(msg)
         try:
-            return np.asarray(self.frozen.pdf(x))
+            with np.errstate(divide="ignore"):  # at a pole
+                return np.asarray(self.frozen.pdf(x))
         except OverflowError:  # scipy.stats close to a pole, such as that of the beta law at subnormal x
             with np.errstate(over="ignore"):
                 return np.asarray(np.exp(self.frozen.logpdf(x)))

@@ -1,6 +1,6 @@
-"""Standard laws between which a shape moves smoothly: interpolation in the shape instead of a new law at each step.
+"""Laws between which a shape moves smoothly: interpolation in the shape instead of a new law at each step.
 
-To tabulate the characteristic function of a law may take long. While a shape is tuned, the log characteristic function
+Tabulating the characteristic function of a law may take long. While a shape is tuned, the log characteristic function
 is interpolated between laws on a grid of shapes, and its derivative by the shape is that of the interpolation. The
 strip of exponential moments must not depend on the shape, or the interpolation fails near its end.
 """
@@ -14,67 +14,102 @@ from threading import get_ident
 import numpy as np
 
 from .._typing import ComplexArray, FloatArray
+from ..law.log_density import Centered, centered
+from ..law.ray_table import RayTable, ray_table
 from ..noise import Noise
 from ..noise.family import Family
-from .standard_law import StandardLaw
 
-__all__ = ["Blend", "ShapeGrid", "shape_grid"]
+__all__ = ["Blend", "ShapeGrid", "blended", "shape_grid"]
 
 SPACING = 0.1
 POINTS = 6
 
 
-class Blend(StandardLaw):
-    """A weighted sum of the log characteristic functions of some standard laws.
+class Blend:
+    """A weighted sum of the log characteristic functions of some laws, as a :class:`~wienerkernel.law.ray_table.Law`.
 
     Parameters
     ----------
-    laws : list of StandardLaw
+    laws : list of Noise
     weights : ndarray of shape (k,)
         They sum to 1 for a law, and to 0 for a derivative.
     """
 
-    def __init__(self, laws: list[StandardLaw], weights: FloatArray) -> None:
-        super().__init__(laws[len(laws) // 2].noise)
+    gaussian = atomic = discrete = costly = False
+
+    def __init__(self, laws: list[Noise], weights: FloatArray) -> None:
         self.laws, self.weights = laws, weights
-        ends = np.array([law.strip for law in laws])
-        self.strip = float(ends[:, 0].max()), float(ends[:, 1].min())
-        self.sector = min(law.sector for law in laws)
+        self._tables: dict[tuple[float, float], RayTable] = {}
 
-    @cached_property
-    def series(self) -> ComplexArray:
-        """Coefficients of L for orders 2 to 8; 0 from the first on that some law does not have."""
-        table = np.array([law.series for law in self.laws])
-        exist = np.cumprod(np.all(table != 0, axis=0) | np.all(table == 0, axis=0))
-        return np.asarray(self.weights @ table * exist)
+    def mean(self) -> float:
+        """Mean."""
+        return float(self.weights @ [law.mean() for law in self.laws])
 
-    @cached_property
-    def radius(self) -> float:
-        """Up to which |t|, in all directions, the cumulants are as good as L itself."""
-        return min(law.radius for law in self.laws)
+    def var(self) -> float:
+        """Variance, or its derivative."""
+        return float(self.weights @ [law.var() for law in self.laws])
+
+    def cumulants(self, order: int = 8) -> FloatArray:
+        """Cumulants of order 1 to ``order``."""
+        return np.asarray(self.weights @ [law.cumulants(order) for law in self.laws])
+
+    def support(self) -> tuple[float, float]:
+        """Ends of the support."""
+        return self.laws[0].support()
+
+    def strip(self) -> tuple[float, float]:
+        """Interval of exponential moments that all laws have."""
+        lower, upper = zip(*(law.strip() for law in self.laws), strict=True)
+        return max(lower), min(upper)
+
+    def sector(self) -> float:
+        """Sector into which all log characteristic functions continue."""
+        return min(law.sector() for law in self.laws)
 
     def logcf(self, t: ComplexArray) -> ComplexArray:
-        """Log characteristic function at t, whose last axis runs along a path from where it is real."""
-        parts = zip(self.weights, self.laws, strict=True)
-        return np.asarray(sum(weight * law.continuous_logcf(t) for weight, law in parts))
+        """The laws are so close that, means apart, their phases differ by less than pi."""
+        values = [law.logcf(t) - 1j * law.mean() * t for law in self.laws]
+        result = 1j * self.mean() * t
+        for weight, value in zip(self.weights, values, strict=True):
+            turns = np.rint((value - values[0]).imag / (2 * np.pi))
+            result = result + weight * (value - 2j * np.pi * turns)
+        return np.asarray(result)
 
-    def samples(self, theta: float, first: int, last: int) -> ComplexArray:
-        """L(+-r e^{-i theta}) at log r = k STEP / 2, k = first to last; the laws keep theirs."""
-        parts = zip(self.weights, self.laws, strict=True)
-        return np.asarray(sum(weight * law.samples(theta, first, last) for weight, law in parts))
+    def ray_table(self, theta: float, tolerance: float) -> RayTable:
+        """The table along a ray, made of those of the laws."""
+        key = theta, tolerance
+        if key not in self._tables:
+            self._tables[key] = _BlendTable(self, theta, tolerance)
+        return self._tables[key]
 
-    def single(self, v: FloatArray, r: FloatArray, theta: float, slopes: bool) -> ComplexArray:
-        """L(v r e^{-i theta}), or its derivative by log r; the laws are so close that phases differ by less than pi."""
-        values = [law.single(v, r, theta, slopes) for law in self.laws]
-        result = np.zeros(values[0].shape, dtype=complex)
-        for value, weight in zip(values, self.weights, strict=True):
-            turns = np.rint((value - values[0]).imag / (2 * np.pi)) if not slopes else 0.0
-            result += weight * (value - 2j * np.pi * turns)
-        return result
+
+class _BlendTable(RayTable):
+    """A weighted sum of tables, each of which is unwrapped from r = 0 on."""
+
+    noise: Blend
+
+    def _grow(self, first: int, stop: int) -> None:
+        tables = [ray_table(law, self.theta, self.tolerance) for law in self.noise.laws]
+        low, high = (first + self.points) * self.step, (stop - 1 - self.points) * self.step
+        for table in tables:
+            table.cover(low, high)
+        parts = [table.values[:, first - table.start : stop - table.start] for table in tables]
+        self.values = np.tensordot(self.noise.weights, parts, axes=1)
+        self.start, self.stop = first, stop
+        self.smooth_until = min(table.smooth_until for table in tables)
+
+    @property
+    def _unit(self) -> float:
+        return -0.5 * float(np.log(self.noise.laws[0].var()))
+
+    @cached_property
+    def series_until(self) -> float:
+        """The log r up to which polynomials are as good as the log characteristic functions."""
+        return min(ray_table(law, self.theta, self.tolerance).series_until for law in self.noise.laws)
 
 
 class ShapeGrid:
-    """Standard laws for all values of one shape, from laws on a grid.
+    """Laws of variance 1 for all values of one shape, from laws on a grid.
 
     Parameters
     ----------
@@ -89,52 +124,50 @@ class ShapeGrid:
         self._low = low
         self._step = (high - low) / max(POINTS, int(np.ceil((high - low) / SPACING)))
         self._last = round((high - low) / self._step)
-        self._laws: dict[int, StandardLaw] = {}
+        self._laws: dict[int, Centered] = {}
 
-    def __call__(self, shape: float) -> tuple[Blend, Blend]:
-        """The law at a shape, and the derivative of its log characteristic function by the shape."""
+    def __call__(self, shape: float) -> tuple[Centered, Centered]:
+        """The law at a shape, and the derivatives of its parts by the shape."""
         position = (shape - self._low) / self._step
         first = int(np.clip(np.floor(position) - POINTS // 2 + 1, 0, self._last - POINTS + 1))
         laws = [self._at(first + k) for k in range(POINTS)]
         weights, slopes = _lagrange(position - first)
-        return Blend(laws, weights), Blend(laws, slopes / self._step)
+        return blended(laws, weights), blended(laws, slopes / self._step)
 
-    def _at(self, index: int) -> StandardLaw:
+    def _at(self, index: int) -> Centered:
         if index not in self._laws:
-            self._laws[index] = StandardLaw(self._law(self._low + index * self._step))
+            self._laws[index] = centered(self._law(self._low + index * self._step))
         return self._laws[index]
 
 
+def blended(laws: list[Centered], weights: FloatArray) -> Centered:
+    """A weighted sum of laws, part by part."""
+    parts, shifts, variances = zip(*laws, strict=True)
+    return Centered(Blend(list(parts), weights), float(weights @ shifts), float(weights @ variances))
+
+
 def shape_grid(family: Family) -> ShapeGrid | None:
-    """The grid of a family, kept for the next fit.
-
-    Parameters
-    ----------
-    family : Family
-
-    Returns
-    -------
-    ShapeGrid or None
-        None unless there is one shape, a logarithm, and no singularity that moves with it.
-    """
+    """The grid of a family, kept for the next fit; None unless one shape, a logarithm, moves no singularity."""
     return _grid_of_thread(family, get_ident())
 
 
 @lru_cache(maxsize=16)
 def _grid_of_thread(family: Family, _thread: int) -> ShapeGrid | None:
-    """The tables of its laws grow in place, so that no two threads share them."""
     bounds = family.shape_bounds
     if len(bounds) != 1 or family.linear_shapes:
         return None
-    low, high = bounds[0]
+    low, high = (float(end) for end in bounds[0])
     try:
-        laws = [StandardLaw(family.law(1.0, [shape])) for shape in (low, (low + high) / 2, high)]
+        laws = [family.law(1.0, [shape]) for shape in (low, (low + high) / 2, high)]
     except ValueError:  # not a law everywhere
         return None
-    ends = {end for law in laws for end in law.strip}
-    if any(law.sector == 0 or law.strip != laws[0].strip for law in laws) or ends - {-np.inf, 0.0, np.inf}:
+    strips = {law.strip() for law in laws}
+    bounded = any(np.all(np.isfinite(law.support())) for law in laws)
+    if bounded or len(strips) > 1 or {*strips.pop()} - {-np.inf, 0.0, np.inf}:
         return None
-    return ShapeGrid(lambda shape: family.law(1.0, [shape]), float(bounds[0, 0]), float(bounds[0, 1]))
+    if any(law.sector() == 0 for law in laws):
+        return None
+    return ShapeGrid(lambda shape: family.law(1.0, [shape]), low, high)
 
 
 def _lagrange(x: float) -> tuple[FloatArray, FloatArray]:

@@ -12,15 +12,13 @@ from functools import cached_property
 import numpy as np
 
 from .._typing import FloatArray, IntArray
+from ..law.log_density import Centered, LogDensity, centered
 from ..noise.family import Family, NoiseModel, ScaledShape
 from ..smoother import Smoother
 from ..smoother.leave_one_out import weighted_residual
 from ..smoother.loo_weights import LeaveOneOutLaws
-from .blend import Blend, ShapeGrid, shape_grid
+from .blend import ShapeGrid, blended, shape_grid
 from .data import Data, Parameters
-from .log_density import LogDensity
-from .rows import Rows
-from .standard_law import StandardLaw
 
 __all__ = ["LeaveOneOutScore"]
 
@@ -28,26 +26,26 @@ SHAPE_STEP = 2e-4
 
 
 class _Laws:
-    """The standardized law at some shapes, and its derivatives by them, each made when it is asked for."""
+    """The noise of variance 1 at some shapes, and its derivatives by them, each made on demand."""
 
     def __init__(self, noise: NoiseModel, grid: ShapeGrid | None, shapes: FloatArray) -> None:
         self._noise, self._shapes = noise, shapes
         self._blends = grid(float(shapes[0])) if grid is not None else None
 
-    def _at(self, shapes: FloatArray) -> StandardLaw:
-        return StandardLaw(self._noise.law(1.0, shapes))
+    def _at(self, shapes: FloatArray) -> Centered:
+        return centered(self._noise.law(1.0, shapes))
 
     @cached_property
-    def law(self) -> StandardLaw:
+    def law(self) -> Centered:
         return self._blends[0] if self._blends is not None else self._at(self._shapes)
 
     @cached_property
-    def slopes(self) -> list[Blend]:
+    def slopes(self) -> list[Centered]:
         if self._blends is not None:
             return [self._blends[1]]
         steps, halves = SHAPE_STEP * np.eye(len(self._shapes)), np.array([0.5, -0.5]) / SHAPE_STEP
         return [
-            Blend([self._at(self._shapes + step), self._at(self._shapes - step)], halves) for step in steps
+            blended([self._at(self._shapes + step), self._at(self._shapes - step)], halves) for step in steps
         ]
 
 
@@ -89,47 +87,53 @@ class LeaveOneOutScore:
         return data.smoother(self.parameters.kernel_at(values), noise, regularizer)
 
     @cached_property
-    def _folds(self) -> list[tuple[IntArray, StandardLaw]]:
-        """Samples, and the standardized law that was made without them."""
+    def _folds(self) -> list[tuple[IntArray, Centered]]:
+        """Samples, and the noise of variance 1 that was estimated without them."""
         model = self.parameters.noise
         folds = model.folds if isinstance(model, ScaledShape) else ()
-        return [(index, StandardLaw(shape.standardized(1.0))) for index, shape in folds]
+        return [(index, centered(shape.standardized(1.0))) for index, shape in folds]
 
     def _densities(
         self, values: FloatArray
-    ) -> tuple[LeaveOneOutLaws, Rows, list[tuple[IntArray, LogDensity]]]:
-        """Laws of the residuals, and the log densities by the law that the samples are scored with."""
-        loo, std = LeaveOneOutLaws(self.smoother(values)), self.parameters.noise_at(values).std()
-        rows = Rows(std * loo.weights, loo.counts, loo.model, std * loo.scale)
+    ) -> tuple[LeaveOneOutLaws, float, list[tuple[IntArray, LogDensity]]]:
+        """Laws of the residuals, the scale of the noise, and the densities by the law that scores the samples."""
+        loo, parameters = LeaveOneOutLaws(self.smoother(values)), self.parameters
+        scale = float(np.exp(values[parameters.n_kernel])) if parameters.noise.free_std else 1.0
+        weights = scale * loo.weights
         row, x = np.repeat(loo.group, loo.residual.shape[1]), loo.residual.ravel()
-        parts = self._folds or [(np.arange(x.size), self._laws(values[self.parameters.shapes]).law)]
-        return loo, rows, [(index, LogDensity(law, rows, x[index], row[index])) for index, law in parts]
+        laws = self._folds or [(np.arange(x.size), self._laws(values[parameters.shapes]).law)]
+        parts = [
+            (index, LogDensity(law, weights, loo.counts, loo.model, x[index], row[index]))
+            for index, law in laws
+        ]
+        return loo, scale, parts
 
     def value(self, values: FloatArray) -> float:
         """Value alone, which needs no derivatives of the law."""
-        return sum(float(density.value.sum()) for _, density in self._densities(values)[2])
+        return sum(float(part.value.sum()) for _, part in self._densities(values)[2])
 
     def __call__(self, values: FloatArray) -> tuple[float, FloatArray]:
         """Value and gradient of shape (p,)."""
         parameters, noise = self.parameters, self.parameters.noise_at(values)
-        loo, rows, densities = self._densities(values)
-        smoother, std = loo.smoother, noise.std()
+        loo, scale, parts = self._densities(values)
+        smoother = loo.smoother
         by_residual, by_model, by_weights = (
             np.zeros(shape) for shape in (loo.residual.size, loo.model.shape, loo.weights.shape)
         )
-        for index, density in densities:
-            by_residual[index], of_model, of_weights = density.gradient()
+        for index, part in parts:
+            by_residual[index], of_model, of_weights = part.gradient
             by_model += of_model
             by_weights += of_weights
+        by_weights *= scale
         by_residual = by_residual.reshape(loo.residual.shape)
-        by_kernel, by_log_ridge = loo.pullback(by_residual, by_model, std * by_weights)
+        by_kernel, by_log_ridge = loo.pullback(by_residual, by_model, by_weights)
         gradient = np.zeros(len(values))
         kernel = smoother.kernel
         gradient[: parameters.n_kernel] = kernel.pullback(smoother.places, by_kernel, symmetric=True)
         # r is linear in y0 = y - m0 scale
         by_mean = -float(by_residual.sum(axis=1) @ self._residual_of_scale(loo)) if noise.mean() else 0.0
         if parameters.noise.free_std:
-            by_std = float(np.sum(by_weights * rows.weights))
+            by_std = float(np.vdot(by_weights, loo.weights))
             if self.data.ridge is None:
                 by_std += 2 * by_log_ridge
             if noise.mean():
@@ -137,10 +141,10 @@ class LeaveOneOutScore:
             gradient[parameters.n_kernel] = by_std
         slopes = self._laws(values[parameters.shapes]).slopes
         for k, slope in enumerate(slopes, start=parameters.shapes.start):
-            gradient[k] = sum(density.by_law(slope) for _, density in densities)
+            gradient[k] = sum(part.by_law(slope) for _, part in parts)
             if noise.mean():
                 gradient[k] += by_mean * parameters.mean_slope(values, k)
-        return sum(float(density.value.sum()) for _, density in densities), gradient
+        return sum(float(part.value.sum()) for _, part in parts), gradient
 
     def _residual_of_scale(self, loo: LeaveOneOutLaws) -> FloatArray:
         smoother = loo.smoother

@@ -114,6 +114,8 @@ def tabulated(direct: LogCF, unit: float = 1.0, power: int = 1) -> LogCF:
         # phi(-t) = conj(phi(conj t)) for every real law
         left = flat.real < 0
         flat = np.where(left, -flat.conj(), flat)
+        known = np.isfinite(flat)
+        flat = np.where(known, flat, 0.0)
         out = np.empty(flat.shape, dtype=complex)
         above = flat.imag > 0
         for part in (above, ~above):
@@ -121,6 +123,7 @@ def tabulated(direct: LogCF, unit: float = 1.0, power: int = 1) -> LogCF:
                 for start in range(0, int(part.sum()), CHUNK // 8):
                     where = np.flatnonzero(part)[start : start + CHUNK // 8]
                     out[where] = right_half(flat[where])
+        out[~known] = np.nan
         return np.where(left, out.conj(), out).reshape(t.shape)
 
     return logcf

@@ -1,0 +1,189 @@
+"""A batch of linear combinations: rows Y = start + scale X with X of unit variance, worked on block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._typing import FloatArray
+from ..noise import Noise, as_noise
+from .arguments import Term
+from .block import Block
+from .divisible import with_whole_counts
+from .progress import shown
+from .ray import EPS
+from .rows import Rows, split
+from .terms import Terms
+
+__all__ = ["Batch"]
+
+CHUNK, MAX_ROWS = 2**20, 4096
+"""Weights and rows of one block: 8 MB of weights, and tables of a moderate number of rows."""
+INVISIBLE = 1e-17
+"""Standard deviation of terms that float64 cannot see beside the others; they would only stretch the tables."""
+NORMAL = as_noise(None)
+
+Pair = tuple[FloatArray, FloatArray]
+
+
+class Batch:
+    """Linear combinations of shape S, evaluated.
+
+    Parameters
+    ----------
+    terms : list of Term
+        Weights of shape S + (D,).
+    loc, normal_std : ndarray of shape S
+    method : str
+    verbose : bool
+
+    Attributes
+    ----------
+    start, scale : ndarray of shape (rows,)
+        The scale is the standard deviation, or 1 for a point mass.
+    moved : ndarray of shape (rows,)
+        Size of the numbers that add up to the start, to which its rounding is relative; 0 where it is ``loc``.
+    """
+
+    def __init__(
+        self, terms: list[Term], loc: FloatArray, normal_std: FloatArray, method: str, verbose: bool
+    ) -> None:
+        self.shape, self.method, self.verbose = loc.shape, method, verbose
+        self.loc, self.normal_std = loc, normal_std.ravel()
+        self.terms = [(law, w.reshape(loc.size, w.shape[-1]), counts) for law, w, counts in terms]
+        self._block: Block | None = None
+        self._standardize()
+
+    def _standardize(self) -> None:
+        start, moved = self.loc.ravel(), np.zeros(len(self))
+        columns: dict[Noise, list[Pair]] = {}
+        for law, w, counts in self.terms:
+            standard, origin, scale, normal = split(law)
+            start = start + origin * (w @ counts)
+            moved = moved + abs(origin) * (np.abs(w) @ counts)
+            columns.setdefault(standard, []).append((scale * w, counts))
+            if normal:
+                columns.setdefault(NORMAL, []).append((normal * w, counts))
+        self.start, self.moved = start, np.where(moved > 0, moved + np.abs(start), 0.0)
+        # in units of the largest part, so that no square overflows
+        parts = [(np.max(np.abs(w), axis=1) * law.std()) for law, w, _ in self.terms]
+        largest = np.max([self.normal_std, *parts], axis=0)
+        unit = np.where(largest > 0, largest, 1.0)
+        variance = (self.normal_std / unit) ** 2
+        for law, w, counts in self.terms:
+            variance = variance + (w / unit[:, None] * law.std()) ** 2 @ counts
+        self.scale = unit * np.where(largest > 0, np.sqrt(variance), 1.0)
+        # what is normal needs no terms
+        self._normal = columns.pop(NORMAL, [])
+        self._columns = {
+            law: (np.concatenate([w for w, _ in pairs], axis=1), np.concatenate([n for _, n in pairs]))
+            for law, pairs in columns.items()
+        }
+
+    def __len__(self) -> int:
+        return len(self.normal_std)
+
+    @cached_property
+    def _rows(self) -> Rows:
+        """The rows as they are, neither moved nor scaled."""
+        return Rows(tuple(Terms(*term) for term in self.terms), self.normal_std)  # whose square may underflow
+
+    @cached_property
+    def support(self) -> Pair:
+        """Ends of the support, each of shape S."""
+        low, high = self._rows.support
+        return self.loc + low.reshape(self.shape), self.loc + high.reshape(self.shape)
+
+    @cached_property
+    def atomic(self) -> NDArray[np.bool_]:
+        """Whether a law has atoms, because it has terms and all of them have, shape S."""
+        rows = self._rows
+        return np.reshape(rows.atomic & (rows.copies > 0) & (self.normal_std == 0), self.shape)
+
+    def values(self, name: str, y: FloatArray) -> Pair:
+        """``name`` ("pdf", "cdf" or "sf") at y and its error, each of shape broadcast(y.shape, S)."""
+
+        def standardized(block: Block, part: slice, y: FloatArray) -> Pair:
+            scale = self.scale[part, None]
+            x = (y - self.start[part, None]) / scale
+            known = np.isfinite(x)
+            at = block(np.where(known, x, 0.0))
+            # x is known up to rounding
+            shift = EPS * (np.abs(x) + self.moved[part, None] / scale)
+            rounding = np.nan_to_num(at.pdf, nan=0.0, posinf=0.0) * np.where(known, shift, 0.0)
+            error = at.pdf_error if name == "pdf" else np.fmin(at.error + rounding, 1.0)
+            value, error = np.where(np.isnan(x), np.nan, getattr(at, name)), np.where(known, error, 0.0)
+            return (value / scale, error / scale) if name == "pdf" else (value, error)
+
+        value, error = self._by_rows(standardized, y)
+        # Outside the support all is exact, whatever a standardized y rounds to.
+        low, high = self.support
+        below, above = y < low, y > high
+        if name != "pdf":
+            inside = (low < high) & ~self.atomic
+            below, above = below | ((y == low) & inside), above | ((y == high) & inside)
+        at_low, at_high = {"pdf": (0.0, 0.0), "cdf": (0.0, 1.0), "sf": (1.0, 0.0)}[name]
+        value = np.where(below, at_low, np.where(above, at_high, value))
+        return value, np.where(below | above, 0.0, error)
+
+    def quantile(self, p: FloatArray, upper: NDArray[np.bool_]) -> Pair:
+        """Smallest y with F(y) >= p, or with sf(y) <= p where ``upper``, and the error of the probability there."""
+
+        def standardized(block: Block, part: slice, p: FloatArray, upper: FloatArray) -> Pair:
+            x, error = block.quantile(p, upper.astype(bool))
+            return self.start[part, None] + self.scale[part, None] * x, error
+
+        value, error = self._by_rows(standardized, p, upper)
+        low, high = self.support
+        return np.where(p > 0, value, np.where(upper, high, low)), error
+
+    def _by_rows(self, function: Callable[..., Pair], *arguments: NDArray[np.generic]) -> Pair:
+        """Hand each block its rows of the broadcast arguments as (rows, k) arrays, and put the results in shape."""
+        shape = np.broadcast_shapes(arguments[0].shape, self.shape)
+        row = np.broadcast_to(np.arange(len(self)).reshape(self.shape), shape)
+        order = np.argsort(row, axis=None, kind="stable").reshape(len(self), -1 if row.size else 0)
+        tables = [np.broadcast_to(argument, shape).ravel()[order] for argument in arguments]
+        result = np.empty((2, row.size))
+        if row.size:
+            for part, block in shown(self._blocks(), len(self), self.verbose):
+                result[:, order[part]] = function(block, part, *(table[part] for table in tables))
+        return result[0].reshape(shape), result[1].reshape(shape)
+
+    def _blocks(self) -> Iterator[tuple[slice, Block]]:
+        if self._block is not None:
+            yield slice(None), self._block
+            return
+        width = sum(w.shape[1] for w, _ in self._columns.values())
+        step = max(1, min(MAX_ROWS, CHUNK // max(1, width)))
+        for start in range(0, len(self), step):
+            part = slice(start, start + step)
+            block = Block(self._standard_rows(part), self.method)
+            if step >= len(self):  # kept for the next call
+                self._block = block
+            yield part, block
+
+    def _standard_rows(self, part: slice) -> Rows:
+        scale = self.scale[part]
+        tau2 = (self.normal_std[part] / scale) ** 2
+        for w, counts in self._normal:
+            tau2 = tau2 + (w[part] / scale[:, None]) ** 2 @ counts
+        total = sum(float(counts.sum()) for _, counts in self._columns.values())
+        terms = []
+        for law, (w, counts) in self._columns.items():
+            v = w[part] / scale[:, None]
+            v = np.where(np.abs(v) * law.std() * np.sqrt(total) < INVISIBLE, 0.0, v)
+            terms += [Terms(*some) for some in with_whole_counts(law, *_merged(v, counts))]
+        # rows without terms need a law all the same
+        terms = terms or [Terms(NORMAL, np.zeros((len(scale), 1)), np.ones(1))]
+        return Rows(tuple(terms), np.where(tau2 < INVISIBLE**2, 0.0, tau2))
+
+
+def _merged(weights: FloatArray, counts: FloatArray) -> Pair:
+    """Weights and counts without columns that are equal in all rows."""
+    if len(np.unique(weights[0])) == weights.shape[1]:
+        return weights, counts
+    columns, inverse = np.unique(weights, axis=1, return_inverse=True)
+    return columns, np.bincount(inverse.ravel(), weights=counts).astype(np.float64)
