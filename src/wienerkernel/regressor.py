@@ -22,7 +22,6 @@ from .noise import Noise
 from .noise.family import known_noise
 from .noise.level import NoiseLevel, check_noise_level, checked_level
 from .posterior import LeaveOneOut, Posterior, PredictionGradient, PredictiveDistribution, Uncertainty
-from .posterior.transformed import TransformedDistribution
 from .smoother import Smoother
 from .smoother.fast_predictor import FastPredictor
 from .smoother.ridge_path import RidgePath
@@ -442,7 +441,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         of: str = "estimate",
         verbose: bool = False,
         noise_scale: ArrayLike | None = None,
-    ) -> PredictiveDistribution | TransformedDistribution:
+    ) -> PredictiveDistribution:
         """Prediction at the rows of X as a random variable.
 
         Parameters
@@ -458,8 +457,8 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
 
         Returns
         -------
-        PredictiveDistribution or TransformedDistribution
-            The latter, on the scale of y, for a model with a ``transform``.
+        PredictiveDistribution
+            On the scale of y, also for a model with a ``transform``.
 
         Examples
         --------

@@ -122,9 +122,8 @@ class YeoJohnson(Transform):
     def __call__(self, y: FloatArray) -> FloatArray:
         """T(y)."""
         v = np.asarray(y) / self.unit
-        return np.where(
-            v >= 0, boxcox(1 + np.maximum(v, 0), self.lam), -boxcox(1 - np.minimum(v, 0), 2 - self.lam)
-        )
+        up, down = boxcox(1 + np.maximum(v, 0), self.lam), -boxcox(1 - np.minimum(v, 0), 2 - self.lam)
+        return np.asarray(np.where(v >= 0, up, down))
 
     def inverse(self, z: FloatArray) -> FloatArray:
         """The y with T(y) = z, infinite outside the range of T."""
@@ -170,7 +169,7 @@ class Custom(Transform):
     def log_derivative(self, y: FloatArray) -> FloatArray:
         """log T'(y)."""
         with np.errstate(all="ignore"):
-            return np.log(np.asarray(self.derivative(np.asarray(y, dtype=float)), dtype=float))
+            return np.asarray(np.log(np.asarray(self.derivative(np.asarray(y, dtype=float)), dtype=float)))
 
     def for_data(self, y: FloatArray) -> Custom:
         """The transform itself, if it is increasing and has the given inverse and derivative on the data."""

@@ -244,7 +244,8 @@ def leave_one_out_law(posterior: Posterior, rows: IntArray | slice = ALL) -> tup
     group, residual = laws.group[rows], laws.residual[rows]
     # All outputs of a sample have one law, up to their scales.
     at = group if posterior.single_output else group[:, None]
-    weights, probabilities = laws.weights[at], np.ones(1)
+    weights = laws.weights[at]
+    probabilities: FloatArray = np.ones(1)
     if isinstance(posterior.level, Level):  # the level at a held-out sample is uncertain, too
         samples = posterior.smoother.samples
         nodes, probabilities = level_nodes(posterior.level.log_variance(samples.places[samples.index[rows]]))

@@ -98,13 +98,13 @@ class MixedLaw:
             at = low.copy()
             at.flat[index] = y
             tail = np.where(upper, -self.sf(at), self.cdf(at)).ravel()[index]
-            return tail / p.ravel()[index] + np.where(upper.ravel()[index], 1.0, -1.0)
+            return np.asarray(tail / p.ravel()[index] + np.where(upper.ravel()[index], 1.0, -1.0))
 
         x, index = low.copy(), np.flatnonzero(inside)
         if len(index):
             ends = low.ravel()[index], high.ravel()[index]
             tolerances = {"xatol": 0.0, "xrtol": TOLERANCE, "fatol": TOLERANCE, "frtol": 0.0}
-            x.flat[index] = find_root(excess, ends, args=(index,), tolerances=tolerances).x
+            x.flat[index] = find_root(excess, ends, args=(index,), tolerances=tolerances).x  # type: ignore[call-overload]
         if not return_error:
             return x
         tail = np.where(upper, self.sf(x), self.cdf(x))

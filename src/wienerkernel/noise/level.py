@@ -70,7 +70,7 @@ class Level:
         """Variance of log s at the rows of X, (m,)."""
         phi = self.features(X)
         slope = (1 - np.tanh(phi @ self.weights / BOUND) ** 2)[:, None] * phi
-        return np.einsum("ij,ij->i", slope @ self.covariance, slope)
+        return np.asarray(np.einsum("ij,ij->i", slope @ self.covariance, slope))
 
 
 def features(kernel: Kernel, X: FloatArray) -> tuple[FloatArray, IntArray]:

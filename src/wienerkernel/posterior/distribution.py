@@ -82,7 +82,7 @@ class PredictiveDistribution:
         loc, weights = noise.mean() * (weights @ counts), -weights  # Yhat - mu = -sum_i a_i (M_i - m0)
         self._estimate = weights, counts, loc
         std = 0.0 if of == "estimate" else np.sqrt(arrays.as_numpy(model))
-        probabilities = np.ones(1)
+        probabilities: FloatArray = np.ones(1)
         if of == "observation":
             self._fresh = posterior.observation_scale(X, noise_scale)
             scale, probabilities = self._fresh

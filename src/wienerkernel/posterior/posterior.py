@@ -155,7 +155,7 @@ class Posterior:
         of: str = "estimate",
         verbose: bool = False,
         noise_scale: FloatArray | None = None,
-    ) -> PredictiveDistribution | TransformedDistribution:
+    ) -> PredictiveDistribution:
         """The random variable ``of`` at the rows of X, on the scale of y."""
         distribution = PredictiveDistribution(self, X, of, verbose, noise_scale)
         return (

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._typing import FloatArray, RandomState
+from ..chaos import ChaosForm
 from ..law.hdi import shortest
 from ..transform import Transform
+from .distribution import PredictiveDistribution
 
 __all__ = ["TransformedDistribution"]
 
@@ -19,7 +21,7 @@ NODES = 4
 """Nodes of the rule for moments; it needs cumulants up to order 8."""
 
 
-class TransformedDistribution:
+class TransformedDistribution(PredictiveDistribution):
     """The law of y at m query points, where T(y) has the law ``base``; with the names and broadcasting of ``scipy.stats``.
 
     Distribution function, quantiles, density and draws are those of the base, carried over exactly. Mean and variance
@@ -43,7 +45,8 @@ class TransformedDistribution:
 
     def __init__(self, base: Any, transform: Transform) -> None:
         self.base, self.transform = base, transform
-        self.of, self.shape = base.of, base.shape
+        self.of, self.law, self.scale = base.of, base.law, base.scale
+        self.mu = getattr(base, "mu", base.mean())
 
     def _forward(self, y: ArrayLike) -> FloatArray:
         """T(y), with -inf below the domain."""
@@ -58,11 +61,11 @@ class TransformedDistribution:
         result = self.base.pdf(np.where(inside, z, 0.0), **options)
         return tuple(part * slope for part in result) if isinstance(result, tuple) else result * slope
 
-    def logpdf(self, y: ArrayLike) -> FloatArray:
+    def logpdf(self, y: ArrayLike, **options: Any) -> Any:
         """Logarithm of the density at y."""
         z = self._forward(y)
         inside = np.isfinite(z)
-        value = self.base.logpdf(np.where(inside, z, 0.0)) + self.transform.log_derivative(
+        value = self.base.logpdf(np.where(inside, z, 0.0), **options) + self.transform.log_derivative(
             np.where(inside, y, 1.0)
         )
         return np.where(inside, value, -np.inf)
@@ -110,33 +113,52 @@ class TransformedDistribution:
         """Moments of orders 0 to 2 NODES of the standardized law, as far as they exist."""
         std = self.base.std()
         unit = np.where(std > 0, std, 1.0)
-        moments, kappa = [np.ones(self.shape)], [np.zeros(self.shape)]
+        moments: list[FloatArray] = [np.ones(self.shape)]
+        kappa: list[FloatArray] = [np.zeros(self.shape)]
         for order in range(2, 2 * NODES + 1):
             kappa.append(self.base.cumulant(order) / unit**order)
         for r in range(1, 2 * NODES + 1):
             moments.append(np.asarray(sum(comb(r - 1, k) * kappa[k] * moments[r - 1 - k] for k in range(r))))
         return moments
 
-    def _moment(self, order: int) -> FloatArray:
-        """E y^order, by a Gauss rule from the exact cumulants."""
+    def _central(self, order: int) -> FloatArray:
+        """Central moment, by a Gauss rule from the exact cumulants."""
         nodes, weights = self._rule
-        return np.sum(weights * self.transform.inverse(nodes) ** order, axis=-1)
+        away = self.transform.inverse(nodes) - self.mean()[..., None]
+        return np.asarray(np.sum(weights * away**order, axis=-1))
 
     def mean(self) -> FloatArray:
         """Mean."""
-        return self._moment(1)
+        nodes, weights = self._rule
+        return np.asarray(np.sum(weights * self.transform.inverse(nodes), axis=-1))
 
     def var(self) -> FloatArray:
         """Variance."""
-        return np.maximum(self._moment(2) - self.mean() ** 2, 0.0)
+        return self._central(2)
 
     def std(self) -> FloatArray:
         """Standard deviation."""
         return np.sqrt(self.var())
 
-    def median(self) -> FloatArray:
-        """Median."""
-        return np.asarray(self.ppf(0.5))
+    def skewness(self) -> FloatArray:
+        """Skewness."""
+        return self._central(3) / self.std() ** 3
+
+    def kurtosis(self) -> FloatArray:
+        """Excess kurtosis."""
+        return self._central(4) / self.var() ** 2 - 3
+
+    def cumulant(self, order: int) -> FloatArray:
+        """Cumulant of order 1, 2 or 3."""
+        if not 1 <= order <= 3:
+            raise ValueError(f"with a transform, cumulants have order 1, 2 or 3, got {order!r}")
+        return self.mean() if order == 1 else self._central(order)
+
+    def chaos(self) -> ChaosForm:
+        """Refuse: the chaos form is linear in the noise on the transformed scale only."""
+        raise ValueError(
+            "with a transform, the estimate of y is not linear in the noise: use the chaos form of .base"
+        )
 
 
 def gauss_rule(mean: FloatArray, std: FloatArray, moments: list[FloatArray]) -> tuple[FloatArray, FloatArray]:

@@ -145,7 +145,7 @@ class JointLikelihood:
         if not smoother.trend.kind:
             return np.zeros((0, 0))
         rows = np.linalg.solve(np.linalg.cholesky(smoother.trend_information), smoother.whitened_trend)
-        return solve_lower_transposed(smoother.factor, np.ascontiguousarray(rows))
+        return np.asarray(solve_lower_transposed(smoother.factor, np.ascontiguousarray(rows)))
 
     def _by_exponent(self, values: FloatArray, of_residual: FloatArray) -> float:
         ends = []
@@ -168,7 +168,7 @@ class JointLikelihood:
         information.flat[:: len(information) + 1] += 2 * (np.bincount(samples.index) - 1)
         slope = (1 - np.tanh(self.phi @ values[self.level] / BOUND) ** 2)[:, None] * self.phi
         n_outputs = smoother.targets.shape[1]
-        return np.eye(self.phi.shape[1]) + n_outputs * (slope.T @ information @ slope)
+        return np.asarray(np.eye(self.phi.shape[1]) + n_outputs * (slope.T @ information @ slope))
 
 
 @dataclass(frozen=True)
@@ -208,13 +208,14 @@ def fit_joint(data: Data, kernel: Kernel | None, transform: Transform | None, wi
     transformed = data if transform is None else replace(data, y=transform(data.y))
     parameters = Parameters(default_kernel(transformed) if kernel is None else kernel, Family("norm"))
     box = search_box(transformed, parameters)
-    free = transform is not None and transform.free
-    last = [transform.lam] if free else []
+    free = [transform] if transform is not None and transform.free else []
     places = arrays.as_numpy(data.samples.places)
     constant = JointLikelihood(data, parameters, np.zeros((len(places), 0)), transform, box.log_prior)
     bounds = [*zip(box.low, box.high, strict=True)]
-    ends = [transform.bounds] if free else []
-    values, value, evaluations = _maximize(constant, np.array([*box.start, *last]), [*bounds, *ends])
+    ends = [t.bounds for t in free]
+    values, value, evaluations = _maximize(
+        constant, np.array([*box.start, *(t.lam for t in free)]), [*bounds, *ends]
+    )
     best, level, gain = constant, None, 0.0
     if with_level:
         of_level = RBF(_length_scales(parameters.kernel_at(values), places))
@@ -263,4 +264,4 @@ def _length_scales(kernel: Kernel, X: FloatArray) -> FloatArray:
         if scale is not None:
             return np.broadcast_to(np.asarray(scale, dtype=float), X.shape[1]).copy()
     width = X.std(axis=0)
-    return np.sqrt(X.shape[1]) * np.where(width > 0, width, 1.0)
+    return np.asarray(np.sqrt(X.shape[1]) * np.where(width > 0, width, 1.0))
