@@ -355,7 +355,7 @@ def test_a_score_that_still_grows_at_a_bound_yields_to_the_likelihood():
     rng = np.random.default_rng(21)
     X = rng.normal(size=(6, 1))
     data = Data(X, X + 1e-3 * rng.standard_t(2.5, size=(6, 1)), np.ones(6))
-    with pytest.warns(ConvergenceWarning, match=r"grows up to the bound of noise\.std.*the likelihood's"):
+    with pytest.warns(ConvergenceWarning, match=r"increases up to the bound of noise\.std.*the likelihood's"):
         tuned = tune(data, 1.0 * RBF(1.0), method="loo")
     assert tuned.parameters == tune(data, 1.0 * RBF(1.0)).parameters
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._typing import FloatArray
+from .._typing import FloatArray, IntArray
 from ..noise.family import ScaledShape
 from ..noise.smoothed import SmoothedResiduals
 from ..smoother import Smoother
@@ -16,7 +16,7 @@ from ..smoother.loo_weights import LeaveOneOutLaws
 from .data import Data, Parameters
 from .loo_score import LeaveOneOutScore
 
-__all__ = ["outside_support", "residual_shape"]
+__all__ = ["outside_support", "residual_shape", "shape_of_subset"]
 
 MIN_REPEATS, MIN_REPLICATES = 5, 20
 """Places with fewer samples than this, or fewer such samples in all, do not show the shape of the noise."""
@@ -51,6 +51,14 @@ def residual_shape(data: Data, parameters: Parameters, values: FloatArray) -> Sc
             return None
         folds.append((np.flatnonzero(fold == k), SmoothedResiduals(others - others.mean())))
     return ScaledShape(SmoothedResiduals(residuals[known] - residuals[known].mean()), folds)
+
+
+def shape_of_subset(shape: ScaledShape, rows: IntArray, outputs: tuple[int, int]) -> ScaledShape:
+    """The same shape for some rows of targets of shape ``outputs``: every sample is still scored by the same others."""
+    position = np.full(outputs, -1)
+    position[rows] = np.arange(len(rows) * outputs[1]).reshape(-1, outputs[1])
+    folds = [(position.ravel()[index], law) for index, law in shape.folds]
+    return ScaledShape(shape.shape, [(index[index >= 0], law) for index, law in folds])
 
 
 def _replicate_residuals(data: Data) -> FloatArray | None:

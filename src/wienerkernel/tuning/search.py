@@ -7,23 +7,23 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._typing import FloatArray, RandomState
+from .._typing import FloatArray, IntArray, RandomState
 from ..kernels import Kernel
 from ..noise import Noise
 from ..noise.base import as_generator
-from ..noise.family import Family, NoiseModel, noise_model
+from ..noise.family import Family, NoiseModel, ScaledShape, noise_model
 from .data import Data, Parameters
 from .likelihood import Likelihood, relative_scales
 from .loo_score import LeaveOneOutScore
-from .optimizer import FAILURES, Optimizer
-from .residuals import outside_support, residual_shape
+from .optimizer import FAILURES, Objective, Optimizer
+from .residuals import outside_support, residual_shape, shape_of_subset
 from .search_box import SearchBox, default_kernel, has_free_scale, search_box, variance_at_odds
 
 __all__ = ["METHODS", "TuningResult", "tune"]
@@ -32,6 +32,8 @@ METHODS = ("likelihood", "loo")
 SHAPE_STARTS = 5
 SYMMETRIC = 1e-6  # skewness
 RESIDUAL_ROUNDS = 2
+SUBSET_RATIO, MIN_SUBSET = 4, 250
+"""Searches begin on subsets of the distinct inputs, each so many times smaller than the next, and not below this."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,7 @@ def tune(
 
 
 class _Search:
-    """The searches of one call, and what is to be told about them.
+    """The searches of one call, and the notes for its warning.
 
     Outputs are divided by their scales: first by their sizes, then by what the likelihood finds.
     """
@@ -157,6 +159,7 @@ class _Search:
         self.kernel = default_kernel(self.data) if kernel is None else kernel
         self.optimizer = Optimizer(data.y.size, n_restarts, generator)
         self.notes: list[str] = []
+        self.subsets = _nested_subsets(data)
 
     def _divide(self, scale: FloatArray) -> None:
         self.output_scale = self.output_scale * scale
@@ -173,7 +176,8 @@ class _Search:
         parameters = Parameters(self.kernel, model)
         values, value = self._likelihood(parameters)
         if len(model.shape_names) and self.data.noise_scale.ndim == 1:
-            values = self._shapes(parameters, values)
+            # The score of all parameters starts from here: then the smallest subset will do.
+            values = self._shapes(parameters, values, self.subsets[: 1 if method == "loo" else None])
             if method == "likelihood" and parameters.noise_at(values).mean():
                 values, value = self._likelihood(parameters, values)  # the mean depends on the shapes
         if method == "loo":
@@ -183,8 +187,8 @@ class _Search:
     def _without_variation(
         self, model: NoiseModel | str, method: str
     ) -> tuple[Parameters, FloatArray, float]:
-        """The values of the likelihood, and shapes in the middle of their range."""
-        self.notes.append("the targets do not vary, which tells nothing of the noise")
+        """The likelihood's parameters, and shapes in the middle of their range."""
+        self.notes.append("the targets do not vary, so the noise cannot be estimated")
         parameters = Parameters(self.kernel, Family("norm") if isinstance(model, str) else model)
         values, value = self._likelihood(parameters)
         if method == "loo":
@@ -198,13 +202,13 @@ class _Search:
         for _ in range(RESIDUAL_ROUNDS if method == "loo" else 1):
             shape = residual_shape(self.data, parameters, values)
             if shape is None:
-                self.notes.append("the residuals do not differ, so that noise='residuals' is normal noise")
+                self.notes.append("all residuals are equal, so noise='residuals' is normal noise")
                 return self.run(Family("norm"), method)
             parameters = Parameters(self.kernel, shape)
             if method == "loo":
                 # The shape belongs to these values: a search that begins far from them would not see it.
-                score = LeaveOneOutScore(self.data, parameters)
-                values, value = self._climb(score, self._box(parameters), [values], likelihood)
+                start = values
+                values, value = self._climb(parameters, lambda _: [start], likelihood)  # noqa: B023
                 if values is likelihood:
                     break
         return parameters, values, value
@@ -215,52 +219,111 @@ class _Search:
         box = self._box(parameters)
         free = np.ones(len(box.start), dtype=bool)
         free[parameters.shapes] = False
-        objective = Likelihood(self.data, parameters, self.own_scales)
-        if start is None:
-            start = self.optimizer.best_of(objective.value, list(_starts(box, parameters)), box)
-        values, value = self.optimizer.maximize(objective, [start], box, free)
+        starts = list(_starts(box, parameters)) if start is None else [start]
+
+        def objective(rows: IntArray | None) -> Likelihood:
+            return Likelihood(self._part(rows), parameters, self.own_scales)
+
+        def best(objective: Objective) -> list[FloatArray]:
+            return [self.optimizer.best_of(objective, starts, box)] if start is None else starts
+
+        values, value = self._maximize(objective, best, starts, box, free)
         if self.own_scales:
-            self._divide(objective.output_scale(values))
+            self._divide(objective(None).output_scale(values))
         return values, value
 
-    def _shapes(self, parameters: Parameters, values: FloatArray) -> FloatArray:
+    def _shapes(
+        self, parameters: Parameters, values: FloatArray, subsets: list[IntArray | None]
+    ) -> FloatArray:
         """The shapes alone, by the leave-one-out score: searches from the best of a few laws of either skew."""
-        box, objective = self._box(parameters), LeaveOneOutScore(self.data, parameters)
+        box = self._box(parameters)
         free = np.zeros(len(values), dtype=bool)
         free[parameters.shapes] = True
         sides = _shape_starts(box, parameters, values)
-        best = [self.optimizer.best_of(objective.value, side, box) for side in sides]
-        return self.optimizer.maximize(objective, best, box, free)[0]
+
+        def best(objective: Objective) -> list[FloatArray]:
+            return [self.optimizer.best_of(objective, side, box) for side in sides]
+
+        return self._maximize(self._score(parameters), best, [], box, free, subsets)[0]
 
     def _loo(self, parameters: Parameters, values: FloatArray) -> tuple[FloatArray, float]:
         """From the likelihood's maximum, and from the best of the points that the likelihood started with."""
-        box, score = self._box(parameters), LeaveOneOutScore(self.data, parameters)
+        box = self._box(parameters)
         others = list(_starts(box, parameters))
         for other in others:
             other[parameters.shapes] = values[parameters.shapes]
-        best = self.optimizer.best_of(score.value, others, box)
-        return self._climb(score, box, [values, best], values)
+        return self._climb(
+            parameters, lambda score: [values, self.optimizer.best_of(score, others, box)], values
+        )
 
     def _climb(
         self,
-        score: LeaveOneOutScore,
-        box: SearchBox,
-        starts: list[FloatArray],
+        parameters: Parameters,
+        starts: Callable[[Objective], list[FloatArray]],
         likelihood: FloatArray,
     ) -> tuple[FloatArray, float]:
         """Maximize the score over all parameters; a maximum at a bound from the data yields to the likelihood's values.
 
         There the score does not determine the parameter, prior or not, while the likelihood does.
         """
-        values, value = self.optimizer.maximize(score, starts, box, np.ones(len(box.start), dtype=bool))
+        box, score = self._box(parameters), self._score(parameters)
+        free = np.ones(len(box.start), dtype=bool)
+        values, value = self._maximize(score, starts, [likelihood], box, free)
         ended, known = (np.any(box.at_bound(point), axis=0) for point in (values, likelihood))
         runaway = ended & ~known & np.isfinite(box.spread)
         if runaway.any():
-            names = ", ".join(np.array(score.parameters.names)[runaway])
+            names = ", ".join(np.array(parameters.names)[runaway])
             self.notes.append(
-                f"the leave-one-out score grows up to the bound of {names}, so that all values are the likelihood's"
+                f"the leave-one-out score increases up to the bound of {names}, so all values are the likelihood's"
             )
-            return likelihood, score.value(likelihood)
+            return likelihood, score(None).value(likelihood)
+        return values, value
+
+    def _part(self, rows: IntArray | None) -> Data:
+        return self.data if rows is None else self.data.subset(rows)
+
+    def _score(self, parameters: Parameters) -> Callable[[IntArray | None], LeaveOneOutScore]:
+        """The leave-one-out score on a subset of the rows."""
+
+        def score(rows: IntArray | None) -> LeaveOneOutScore:
+            model = parameters.noise
+            if rows is not None and isinstance(model, ScaledShape):
+                model = shape_of_subset(model, rows, self.data.y.shape)
+            return LeaveOneOutScore(self._part(rows), Parameters(parameters.kernel, model))
+
+        return score
+
+    def _maximize(
+        self,
+        objective: Callable[[IntArray | None], Objective],
+        starts: Callable[[Objective], list[FloatArray]],
+        others: list[FloatArray],
+        box: SearchBox,
+        free: NDArray[np.bool_],
+        subsets: list[IntArray | None] | None = None,
+    ) -> tuple[FloatArray, float]:
+        """Maximize on the smallest subset of the rows, and refine on the larger ones.
+
+        A larger subset may see what a smaller one cannot, such as short length scales: it starts from one of ``others``
+        where that beats the maximum so far.
+        """
+        optimizer, coarse = self.optimizer, None
+        subsets = self.subsets if subsets is None else subsets
+        for rows in subsets:
+            current = objective(rows)
+            try:
+                if coarse is None:
+                    values, value = optimizer.maximize(
+                        current, starts(current), box, free, rough=rows is not None
+                    )
+                else:
+                    start = optimizer.best_of(current, [values, *others], box)
+                    values, value = optimizer.refine(current, start, coarse, box, free)
+            except FAILURES:
+                if rows is subsets[-1]:
+                    raise
+                continue
+            coarse = current
         return values, value
 
     def warn(self, parameters: Parameters, values: FloatArray) -> None:
@@ -271,7 +334,7 @@ class _Search:
         names = np.array(parameters.names)
         notes = list(self.notes)
         flat = (
-            self.optimizer.steepest[: len(values)] < 1e-7 * n
+            self.optimizer.steepest[: len(values)] < 1e-7
             if len(self.optimizer.steepest)
             else np.zeros(len(values), dtype=bool)
         )
@@ -297,6 +360,19 @@ class _Search:
             )
         if notes:
             warnings.warn("tuning: " + "; ".join(notes), ConvergenceWarning, stacklevel=3)
+
+
+def _nested_subsets(data: Data) -> list[IntArray | None]:
+    """Rows of nested random subsets of the distinct inputs, from small to large; the last is None: all rows."""
+    subsets: list[IntArray | None] = [None]
+    if data.noise_scale.ndim == 2:
+        return subsets
+    index, n = data.places.index, data.places.n_places
+    order = np.random.default_rng(0).permutation(n)
+    while n // SUBSET_RATIO >= max(MIN_SUBSET, 5 * data.X.shape[1]):
+        n //= SUBSET_RATIO
+        subsets.insert(0, np.flatnonzero(np.isin(index, order[:n])))
+    return subsets
 
 
 def _is_scale_family(model: NoiseModel | str) -> bool:
