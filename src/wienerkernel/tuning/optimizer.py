@@ -183,7 +183,7 @@ class Optimizer:
             length = np.max(np.abs(step))
             expected = -gradient @ step - 0.5 * step @ curvature @ step
             new, slope = loss(np.clip(x + step, low, high))
-            if not np.isfinite(new):
+            if not new < value + expected:  # so far off that the new slope says nothing of the curvature here
                 radius = length / 4
                 continue
             curvature = _updated(curvature, step, slope - gradient)
