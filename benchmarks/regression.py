@@ -173,7 +173,7 @@ def small(threads):
 def fits(threads, n=2000):
     """Five inputs with a length scale each and Student noise: by likelihood, and by leave-one-out with its law."""
     print(f"\nfits, D = {n:,}, one length scale for each of 5 inputs, {threads} thread{'s' * (threads > 1)}")
-    times = {}
+    results = {}
     for library, task in (
         ("ours", "fit likelihood"),
         ("sklearn", "fit likelihood"),
@@ -185,18 +185,17 @@ def fits(threads, n=2000):
         if isinstance(result, str):
             print(f"   {NAMES[library]}, {task}: {result}", flush=True)
             return
-        seconds = times[library, task] = result["seconds"]
-        text = f"   {NAMES[library]:13s} {task:22s} {seconds:8.2f} s, objective {result['answer'][0]:.3f}"
+        seconds, value = results[library, task] = result["seconds"], result["answer"][0]
+        text = f"   {NAMES[library]:13s} {task:22s} {seconds:8.2f} s, objective {value:.3f}"
+        own = results["ours", task.replace("loo", "likelihood")]
         if library == "sklearn":
-            ratio, gain = seconds / times["ours", task], value - result["answer"][0]
+            ratio, gain = seconds / own[0], own[1] - value
             text += f", {ratio:.1f} x, ours ends {gain:+.3f}  "
             text += verdict(task, "10 x scikit-learn", ratio >= 10) + ", "
             text += verdict(task, "objective within 0.1 of scikit-learn", gain >= -0.1)
         elif task.endswith("loo"):
-            limit, ratio = (10, 15)["fit" in task], seconds / times["ours", task.replace("loo", "likelihood")]
+            limit, ratio = 15 if task.startswith("fit") else 10, seconds / own[0]
             text += f", {ratio:.1f} x likelihood  " + verdict(task, f"{limit} x likelihood", ratio <= limit)
-        else:
-            value = result["answer"][0] if task.startswith("fit") else value
         print(text, flush=True)
 
 

@@ -1,7 +1,7 @@
 """The samples, and the kernel and the noise as functions of one vector of parameters.
 
-The parameters are the kernel's ``theta``, then the logarithm of the noise's standard deviation where it is free, then
-the representatives of its shapes.
+The parameters are the kernel's ``theta``, then the logarithm of the noise's standard deviation if it is free, then its
+shapes, as logarithms unless they may be negative.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MEAN_STEP = 1e-4
 
 @dataclass(frozen=True)
 class Data:
-    """Samples and what is known about them.
+    """Samples, noise scales, ridge and trend.
 
     Parameters
     ----------
@@ -58,9 +58,7 @@ class Data:
 
     def subset(self, rows: IntArray) -> Data:
         """Some of the samples, whose noise must be independent."""
-        return replace(
-            self, X=arrays.take(self.X, rows), y=self.y[rows], noise_scale=self.noise_scale[rows]
-        )
+        return replace(self, X=arrays.take(self.X, rows), y=self.y[rows], noise_scale=self.noise_scale[rows])
 
     def covariance(self, variance: float) -> FloatArray:
         """Covariance of the noise: (n,) or (n, n)."""

@@ -76,9 +76,7 @@ class Optimizer:
         self.steepest: FloatArray = np.zeros(0)
         self.message = ""
 
-    def log_prior(
-        self, objective: Objective, values: FloatArray, box: SearchBox
-    ) -> tuple[float, FloatArray]:
+    def log_prior(self, objective: Objective, values: FloatArray, box: SearchBox) -> tuple[float, FloatArray]:
         """The log prior as it counts for the samples of this objective, and its gradient."""
         share = objective.data.y.size / self.n_samples
         value, gradient = box.log_prior(values)
@@ -179,7 +177,9 @@ class Optimizer:
                     self.message = "the objective could not be improved"
                 break
             if np.max(np.abs(step)) > radius:
-                step = _box_step(gradient, curvature, np.maximum(low - x, -radius), np.minimum(high - x, radius))
+                step = _box_step(
+                    gradient, curvature, np.maximum(low - x, -radius), np.minimum(high - x, radius)
+                )
             length = np.max(np.abs(step))
             expected = -gradient @ step - 0.5 * step @ curvature @ step
             new, slope = loss(np.clip(x + step, low, high))

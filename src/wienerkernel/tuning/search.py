@@ -1,6 +1,8 @@
 """The order of the searches: kernel and variance by the likelihood, shapes by the leave-one-out score, then all at once.
 
-Shapes of a family always come from the leave-one-out score, since the likelihood does not see them.
+Shapes of a family always come from the leave-one-out score, since the likelihood does not depend on them. Large data
+are searched on nested subsets of the rows first: a maximum on a fraction of the rows is a good start, and its
+curvature makes the steps on all rows few.
 """
 
 from __future__ import annotations
@@ -31,6 +33,8 @@ __all__ = ["METHODS", "TuningResult", "tune"]
 METHODS = ("likelihood", "loo")
 SHAPE_STARTS = 5
 SYMMETRIC = 1e-6  # skewness
+FLAT = 1e-7
+"""Largest derivative per sample by a parameter that the data do not determine."""
 RESIDUAL_ROUNDS = 2
 SUBSET_RATIO, MIN_SUBSET = 4, 250
 """Searches begin on subsets of the distinct inputs, each so many times smaller than the next, and not below this."""
@@ -38,7 +42,7 @@ SUBSET_RATIO, MIN_SUBSET = 4, 250
 
 @dataclass(frozen=True)
 class TuningResult:
-    """What was learned.
+    """Tuned kernel and noise.
 
     Attributes
     ----------
@@ -53,8 +57,9 @@ class TuningResult:
     parameters : dict of str to float
         All free parameters by name: kernel hyperparameters, ``noise.std``, shapes of the noise.
     n_evaluations : int
+        Evaluations of the objectives, on all of the data or on a subset.
     output_scale : ndarray of shape (n_y,)
-        Output k has the kernel and the noise times ``output_scale[k]`` (the kernel twice). The scales multiply to 1.
+        Output k has the noise times ``output_scale[k]`` and the kernel times its square. The scales multiply to 1.
 
     Examples
     --------
@@ -86,20 +91,23 @@ def tune(
 ) -> TuningResult:
     """Find the free parameters of kernel and noise.
 
-    Parameters whose bounds come from the data have weak log-normal priors there, so that those which the data hardly
-    determine do not run away; parameters with bounds of the user's have none, and end at the pure maximum.
+    Parameters whose bounds are derived from the data have weak log-normal priors, so that those which the data hardly
+    determine do not run away. Parameters with bounds set by the user have no prior.
+
+    From 1000 distinct inputs on, searches (and restarts) begin on a quarter of these, chosen at random with a fixed
+    seed, and are refined on all of the data.
 
     Parameters
     ----------
     data : Data
     kernel : Kernel, default=None
-        Its hyperparameters that are not fixed are tuned. None is :func:`~wienerkernel.search_box.default_kernel`.
+        Its hyperparameters that are not fixed are tuned. None is a variance times a squared exponential.
     noise : None, Family, str, law or "residuals", default=None
         None is normal noise of unknown variance; a :class:`~wienerkernel.Family` or a bare name such as ``"gamma"``
-        has free scale and shapes; ``"residuals"`` takes the shape from the residuals; a law is kept as it is.
+        has free scale and shapes; ``"residuals"`` takes the shape from the residuals; a law is kept.
     method : {"likelihood", "loo"}, default="likelihood"
     n_restarts : int, default=0
-        Further searches from random starting points.
+        Additional searches from random starting points.
     random_state : int, numpy Generator or RandomState, or None, default=None
         Source of those points.
 
@@ -110,8 +118,8 @@ def tune(
     Warns
     -----
     sklearn.exceptions.ConvergenceWarning
-        By name: parameters that ended at a bound or that the data do not determine, a search that did not converge, and
-        a leave-one-out score that grows up to a bound, in which case all values are those of the likelihood.
+        Names parameters that ended at a bound or that the data do not determine, a search that did not converge, and a
+        leave-one-out score that increases up to a bound, in which case all values are those of the likelihood.
     """
     if method not in METHODS:
         msg = f"tuning must be one of {', '.join(map(repr, METHODS))}, or None for values as given, got {method!r}"
@@ -121,7 +129,7 @@ def tune(
         raise ValueError(msg)
     model = noise_model(noise)
     search = _Search(data, kernel, model, n_restarts, as_generator(random_state))
-    search.kernel(data.places.points[:1])  # a kernel for other inputs says so
+    search.kernel(data.places.points[:1])  # raises if the kernel does not fit the inputs
     parameters, values, value = search.run(model, method)
     search.warn(parameters, values)
     fitted = parameters.noise_at(values)
@@ -235,16 +243,22 @@ class _Search:
     def _shapes(
         self, parameters: Parameters, values: FloatArray, subsets: list[IntArray | None]
     ) -> FloatArray:
-        """The shapes alone, by the leave-one-out score: searches from the best of a few laws of either skew."""
+        """The shapes alone, by the leave-one-out score: one search from the best of a few laws of either skew."""
         box = self._box(parameters)
         free = np.zeros(len(values), dtype=bool)
         free[parameters.shapes] = True
-        sides = _shape_starts(box, parameters, values)
-
-        def best(objective: Objective) -> list[FloatArray]:
-            return [self.optimizer.best_of(objective, side, box) for side in sides]
-
-        return self._maximize(self._score(parameters), best, [], box, free, subsets)[0]
+        results = [
+            self._maximize(
+                self._score(parameters),
+                lambda score, side=side: [self.optimizer.best_of(score, side, box)],  # type: ignore[misc]
+                [],
+                box,
+                free,
+                subsets,
+            )
+            for side in _shape_starts(box, parameters, values)
+        ]
+        return max(results, key=lambda result: result[1])[0]
 
     def _loo(self, parameters: Parameters, values: FloatArray) -> tuple[FloatArray, float]:
         """From the likelihood's maximum, and from the best of the points that the likelihood started with."""
@@ -327,18 +341,14 @@ class _Search:
         return values, value
 
     def warn(self, parameters: Parameters, values: FloatArray) -> None:
-        """Tell what a user should know, in one warning."""
+        """Collect all notes in one warning."""
         from sklearn.exceptions import ConvergenceWarning
 
         box, n = self._box(parameters), self.data.y.size
         names = np.array(parameters.names)
         notes = list(self.notes)
-        flat = (
-            self.optimizer.steepest[: len(values)] < 1e-7
-            if len(self.optimizer.steepest)
-            else np.zeros(len(values), dtype=bool)
-        )
-        flat = flat & (box.low < box.high)
+        flat = box.low < box.high
+        flat &= self.optimizer.steepest < FLAT if len(self.optimizer.steepest) else False
         if flat.any():
             notes.append(f"the data do not determine {', '.join(names[flat])}")
         ends = zip(("lower", "upper"), (box.low, box.high), box.at_bound(values), strict=True)
@@ -383,7 +393,7 @@ def _is_scale_family(model: NoiseModel | str) -> bool:
 
 
 def _starts(box: SearchBox, parameters: Parameters) -> Iterator[FloatArray]:
-    """The user's values, and those that the data suggest with long and short length scales, much and little noise."""
+    """The user's values, and those derived from the data with long and short length scales, much and little noise."""
     user = box.start.copy()
     user[: parameters.n_kernel] = parameters.kernel.theta
     yield user
@@ -397,7 +407,7 @@ def _starts(box: SearchBox, parameters: Parameters) -> Iterator[FloatArray]:
 
 
 def _shape_starts(box: SearchBox, parameters: Parameters, values: FloatArray) -> list[list[FloatArray]]:
-    """A grid of shapes, in two parts if there are laws of either skew, and then without symmetric ones.
+    """A grid of shapes; if there are laws of either skew, in two parts and without symmetric ones.
 
     Where the skewness vanishes faster than the shape, as that of the skew-normal law does, the score is stationary at
     the symmetric law, and a search would not leave it.
@@ -417,7 +427,7 @@ def _shape_starts(box: SearchBox, parameters: Parameters, values: FloatArray) ->
 
 
 def _skewness(parameters: Parameters, shapes: FloatArray) -> float:
-    """NaN where there is none, or no law."""
+    """NaN where the skewness or the law does not exist."""
     try:
         return float(parameters.noise.law(1.0, shapes).cumulants(3)[2])
     except FAILURES:
