@@ -691,7 +691,7 @@ def test_a_search_that_begins_on_a_subset_ends_at_the_maximum_of_all_samples(
     rng, kernel = np.random.default_rng(0), 1.0 * RBF([1.0, 1.0])
     X = rng.uniform(-2, 2, (240, 2))
     X[-20:] = X[:20]
-    y = np.sin(2 * X[:, :1]) + X[:, 1:] ** 2 + 0.2 * rng.laplace(size=(240, 1))
+    y = np.sin(2 * X[:, :1]) + X[:, 1:] ** 2 + 0.2 * rng.gumbel(size=(240, 1))
     data = Data(X, y, **{"noise_scale": np.ones(240), **options})
     whole = _silent(data, kernel, noise, method=method)
     monkeypatch.setattr(search, "MIN_SUBSET", 50)

@@ -18,7 +18,7 @@ MAX_ITERATIONS = 300
 RESTART_RANGE = np.log(20.0)
 OPTIONS: Any = {"maxiter": MAX_ITERATIONS, "ftol": 1e-9, "gtol": 1e-6, "maxls": 40}
 """Tolerances of L-BFGS-B, per sample."""
-ROUGH: Any = {**OPTIONS, "ftol": 1e-5, "gtol": 1e-4}
+ROUGH: Any = {**OPTIONS, "ftol": 1e-4, "gtol": 1e-4}
 """The same for a search on a subset, whose maximum is only a start: the sampling error is far larger."""
 TOLERANCE = 3e-4
 """A refinement ends when it expects to gain less than this: 0.02 standard errors of any parameter."""
