@@ -1,4 +1,4 @@
-"""Side by side with other exact libraries: python benchmarks/regression.py [--threads 2] [--large].
+"""Side by side with other exact libraries: python benchmarks/regression.py [--threads 2] [--large | --fits].
 
 Every number comes from a process of its own (worker.py) with the threads of BLAS pinned; a line compares libraries on
 the same data in the same run. Ratios above 1 say how many times faster this package is, and "off by" is the largest
@@ -170,6 +170,35 @@ def small(threads):
     )
 
 
+def fits(threads, n=2000):
+    """Five inputs with a length scale each and Student noise: by likelihood, and by leave-one-out with its law."""
+    print(f"\nfits, D = {n:,}, one length scale for each of 5 inputs, {threads} thread{'s' * (threads > 1)}")
+    results = {}
+    for library, task in (
+        ("ours", "fit likelihood"),
+        ("sklearn", "fit likelihood"),
+        ("ours", "evaluation likelihood"),
+        ("ours", "evaluation loo"),
+        ("ours", "fit loo"),
+    ):
+        result = measure(library, task, n, threads, 1 if task.startswith("fit") else 3)
+        if isinstance(result, str):
+            print(f"   {NAMES[library]}, {task}: {result}", flush=True)
+            return
+        seconds, value = results[library, task] = result["seconds"], result["answer"][0]
+        text = f"   {NAMES[library]:13s} {task:22s} {seconds:8.2f} s, objective {value:.3f}"
+        own = results["ours", task.replace("loo", "likelihood")]
+        if library == "sklearn":
+            ratio, gain = seconds / own[0], own[1] - value
+            text += f", {ratio:.1f} x, ours ends {gain:+.3f}  "
+            text += verdict(task, "10 x scikit-learn", ratio >= 10) + ", "
+            text += verdict(task, "objective within 0.1 of scikit-learn", gain >= -0.1)
+        elif task.endswith("loo"):
+            limit, ratio = 15 if task.startswith("fit") else 10, seconds / own[0]
+            text += f", {ratio:.1f} x likelihood  " + verdict(task, f"{limit} x likelihood", ratio <= limit)
+        print(text, flush=True)
+
+
 def timed(function, repeats):
     function()
     start = time.perf_counter()
@@ -193,6 +222,7 @@ def main():
     )
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--large", action="store_true", help="only 16,000 and 25,000 rows")
+    parser.add_argument("--fits", action="store_true", help="only the fits")
     options = parser.parse_args()
     threads = options.threads
     # The measurements that are made in this process, too.
@@ -201,6 +231,8 @@ def main():
         os.execv(sys.executable, [sys.executable, *sys.argv])
     if options.large:
         large(threads)
+    elif options.fits:
+        fits(threads)
     else:
         for n in (2000, 4000):
             targets, title = dict.fromkeys(PEERS, 4.0), "log-likelihood and gradient, ARD d = 8"
@@ -209,6 +241,7 @@ def main():
         parts(10_000, threads, repeats=3)
         replicates(threads)
         small(threads)
+        fits(threads)
     print(f"\n{sum(VERDICTS.values())} of {len(VERDICTS)} targets met")
     for work, met in VERDICTS.items():
         if not met:

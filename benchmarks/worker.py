@@ -7,6 +7,7 @@ query points, or the log-likelihood), so that answers can be compared, too. Up t
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import resource
 import statistics
@@ -17,6 +18,7 @@ import numpy as np
 
 INPUTS, QUERIES, PLACES = 8, 1000, 400
 LENGTH, AMPLITUDE, NOISE = 2.0, 2.0, 0.5
+FIT_BOUNDS = (1e-4, 1e6)
 
 
 def data(n, d=INPUTS):
@@ -25,11 +27,52 @@ def data(n, d=INPUTS):
     return X, np.sin(X[:, 0]) + 0.7 * rng.normal(size=n), rng.normal(size=(QUERIES, d))
 
 
+def friedman(n):
+    """Friedman's function of five inputs with Student noise of variance 1, for fits."""
+    rng = np.random.default_rng(1)
+    X = rng.uniform(size=(n, 5))
+    y = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2 + 10 * X[:, 3] + 5 * X[:, 4]
+    return X, y + rng.standard_t(4, size=n) / np.sqrt(2)
+
+
+def our_fit(task, n):
+    """Fits by likelihood and by leave-one-out, or one evaluation of either objective.
+
+    The bounds are given, so that there are no priors, and wide, as those of scikit-learn are made, too.
+    """
+    from wienerkernel import RBF, Constant, Family
+    from wienerkernel.tuning import Data, tune
+    from wienerkernel.tuning.data import Parameters
+    from wienerkernel.tuning.likelihood import Likelihood
+    from wienerkernel.tuning.loo_score import LeaveOneOutScore
+
+    (X, y), bounds = friedman(n), {"std": FIT_BOUNDS}
+    kernel = Constant(1.0, FIT_BOUNDS) * RBF(np.ones(5), FIT_BOUNDS)
+    families = {"likelihood": Family("norm", bounds=bounds), "loo": Family("t", bounds=bounds)}
+    kind, _, method = task.partition(" ")
+    if kind == "fit":
+
+        def run():
+            tuned = tune(Data(X, y[:, None], np.ones(n)), kernel, families[method], method=method)
+            return tuned.value, tuned.n_evaluations
+
+        return run
+    parameters = Parameters(kernel, families[method])
+    objective = {"likelihood": Likelihood, "loo": LeaveOneOutScore}[method](
+        Data(X, y[:, None], np.ones(n)), parameters
+    )
+    scales = [4000.0, 1.2, 1.2, 2.5, 10.0, 20.0, 1.0, 4.0]
+    points = itertools.cycle(np.log(scales[: len(parameters.names)]) + 1e-3 * np.arange(4)[:, None])
+    return lambda: objective(next(points))
+
+
 def places():
     return np.random.default_rng(1).normal(size=(PLACES, INPUTS))
 
 
 def ours(task, n):
+    if task.startswith(("fit", "evaluation")):
+        return our_fit(task, n)
     from wienerkernel import RBF, Family, WienerKernelRegressor
     from wienerkernel.tuning.data import Data, Parameters
     from wienerkernel.tuning.likelihood import Likelihood
@@ -74,8 +117,12 @@ def estimator_task(model, task, X, y, Z):
 
 def sklearn(task, n):
     from sklearn.gaussian_process import GaussianProcessRegressor
-    from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+    from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
+    if task.startswith("fit"):
+        X, y = friedman(n)
+        kernel = ConstantKernel(1.0, FIT_BOUNDS) * RBF(np.ones(5), FIT_BOUNDS) + WhiteKernel(1.0, FIT_BOUNDS)
+        return lambda: GaussianProcessRegressor(kernel).fit(X, y).log_marginal_likelihood_value_
     X, y, Z = data(n)
     kernel = ConstantKernel(AMPLITUDE) * RBF(np.full(INPUTS, LENGTH))
     model = GaussianProcessRegressor(kernel, alpha=NOISE, optimizer=None)
@@ -219,7 +266,7 @@ def limit(_task, n):
 def main():
     library, task, n, _threads, repeats = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:6])
     run = globals()[library](task, n)
-    if library == "jax" or (n <= 4000 and library != "gpytorch_default"):
+    if library == "jax" or (n <= 4000 and library != "gpytorch_default" and not task.startswith("fit")):
         run()  # compiles, or warms the memory
     times, result = [], None
     for _ in range(repeats):

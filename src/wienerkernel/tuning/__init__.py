@@ -1,8 +1,8 @@
-"""Learning what `fit` is not told: hyperparameters of the kernel, variance and shape of the noise.
+"""Estimating what the user leaves open: hyperparameters of the kernel, variance and shape of the noise.
 
-Two objectives. ``"likelihood"``: the Gaussian quasi-likelihood with the variance of the noise; cheap, and right on
-average whatever the noise is. ``"loo"``: the leave-one-out log score under the exact law of the noise; it uses the
-shape of the noise and pays where that is far from normal.
+Two objectives. ``"likelihood"``: the Gaussian quasi-likelihood with the variance of the noise; cheap, and consistent
+whatever the law of the noise. ``"loo"``: the leave-one-out log score under the exact law of the noise; it uses the
+shape of the noise and pays off where that is far from normal.
 """
 
 from .data import Data

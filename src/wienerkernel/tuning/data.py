@@ -1,7 +1,7 @@
 """The samples, and the kernel and the noise as functions of one vector of parameters.
 
-The parameters are the kernel's ``theta``, then the logarithm of the noise's standard deviation where it is free, then
-the representatives of its shapes.
+The parameters are the kernel's ``theta``, then the logarithm of the noise's standard deviation if it is free, then its
+shapes, as logarithms unless they may be negative.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .._typing import Array, FloatArray
+from .._typing import Array, FloatArray, IntArray
 from ..backend import arrays
 from ..kernels import Kernel
 from ..noise import Noise
@@ -26,7 +26,7 @@ MEAN_STEP = 1e-4
 
 @dataclass(frozen=True)
 class Data:
-    """Samples and what is known about them.
+    """Samples, noise scales, ridge and trend.
 
     Parameters
     ----------
@@ -48,13 +48,17 @@ class Data:
 
     @cached_property
     def samples(self) -> Samples:
-        """The samples by places, for noise of variance 1."""
+        """The samples by distinct inputs, for noise of variance 1."""
         return Samples.collapse(self.X, self.covariance(1.0), self.noise_scale)
 
     @cached_property
     def in_numpy(self) -> Data:
         """The same data, with X as a NumPy array."""
         return self if arrays.is_numpy(self.X) else replace(self, X=arrays.as_numpy(self.X))
+
+    def subset(self, rows: IntArray) -> Data:
+        """Some of the samples, whose noise must be independent."""
+        return replace(self, X=arrays.take(self.X, rows), y=self.y[rows], noise_scale=self.noise_scale[rows])
 
     def covariance(self, variance: float) -> FloatArray:
         """Covariance of the noise: (n,) or (n, n)."""
@@ -124,6 +128,6 @@ class Parameters:
         return self.noise.law(std, values[self.shapes])
 
     def mean_slope(self, values: FloatArray, k: int) -> float:
-        """Derivative of the noise's mean by parameter k: central differences, of a smooth function of one number."""
+        """Derivative of the noise's mean with respect to parameter k, by central differences."""
         step = np.where(np.arange(len(values)) == k, MEAN_STEP, 0.0)
         return (self.noise_at(values + step).mean() - self.noise_at(values - step).mean()) / (2 * MEAN_STEP)

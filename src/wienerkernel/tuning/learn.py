@@ -162,4 +162,4 @@ def _candidates(residual: FloatArray, std: float) -> Iterator[Noise]:
         if side > 0:
             yield as_noise(stats.gamma(a, loc=-std * np.sqrt(a), scale=std / np.sqrt(a)))
         else:
-            yield Expansion(OrthogonalBasis(stats.gamma(a), 1), [0.0, -std])
+            yield Expansion(OrthogonalBasis(stats.gamma(a), 2), [0.0, -std])

@@ -1,6 +1,6 @@
 """The Gaussian quasi-likelihood with the variance of the noise, and its gradient.
 
-The gradient is dObjective/dK, pulled back through the kernel: one inverse and no array of n x n x p.
+The gradient is the derivative with respect to K, pulled back through the kernel: one inverse, no (n, n, p) array.
 """
 
 from __future__ import annotations
@@ -19,24 +19,25 @@ from .data import Data, Parameters
 __all__ = ["Likelihood", "relative_scales"]
 
 NOTHING = 1e-24
-"""An output whose square is a smaller part of the largest is rounding error."""
+"""An output whose square is a smaller fraction of the largest is rounding error."""
 
 
 @dataclass(frozen=True)
 class Likelihood:
     """Gaussian quasi-log-likelihood with the variance of the noise, as a function of the parameters.
 
-    Of the noise it sees mean and variance, so that its gradient by the shapes is left at 0. The trend's coefficients
-    are at their best values. A given ridge does not enter: it belongs to the smoother, not to the data.
+    It depends on the mean and the variance of the noise only; its gradient with respect to the shapes is left at 0.
+    The trend's coefficients are at their best values. A given ridge does not enter: it belongs to the smoother, not to
+    the data.
 
     Parameters
     ----------
     data : Data
     parameters : Parameters
     own_scales : bool, default=False
-        Whether each output has a scale of its own. Scales that multiply to 1 are at their best values, which are
-        known: output k has the quadratic form y_k'A y_k, and the scales make these equal. So the density of y needs no
-        factors, and the gradient is that at fixed scales.
+        Whether each output has its own scale. The scales multiply to 1 and are at their best values, which make the
+        quadratic forms y_k'A y_k equal. So the density of y needs no factors, and the gradient is that at fixed
+        scales.
     """
 
     data: Data
@@ -45,18 +46,18 @@ class Likelihood:
 
     @cached_property
     def _room(self) -> FloatArray | None:
-        """The one matrix of all evaluations; only NumPy's memory is ours to use again."""
+        """The matrix that all evaluations share; only NumPy's memory can be reused."""
         places = self.data.samples.places
         return np.zeros((len(places), len(places)), places.dtype) if arrays.is_numpy(places) else None
 
     def _unscaled(self, values: FloatArray) -> Smoother:
-        """Smoother for these parameters, until the next one takes its memory."""
+        """Smoother for these parameters, valid until the next evaluation reuses its memory."""
         noise = self.parameters.noise_at(values)
         regularizer = self.data.covariance(noise.var())
         return self.data.smoother(self.parameters.kernel_at(values), noise, regularizer, self._room)
 
     def _smoother(self, values: FloatArray) -> Smoother:
-        """The same, of outputs over their scales."""
+        """The same for outputs divided by their scales."""
         smoother = self._unscaled(values)
         if not self.own_scales:
             return smoother
@@ -77,7 +78,7 @@ class Likelihood:
         kernel, noise = smoother.kernel, parameters.noise_at(values)
         samples, (n, n_outputs) = smoother.samples, smoother.targets.shape
         value = smoother.log_likelihood()
-        sensitivity = smoother.log_likelihood_sensitivity(overwrite_factor=True)  # the last that needs it
+        sensitivity = smoother.log_likelihood_sensitivity(overwrite_factor=True)  # its last use
         gradient = np.zeros(len(values))
         by_theta = kernel.pullback(smoother.places, sensitivity, symmetric=True)
         gradient[: parameters.n_kernel] = arrays.as_numpy(by_theta)
@@ -104,17 +105,7 @@ def _output_scale(smoother: Smoother) -> FloatArray:
 
 
 def relative_scales(squares: FloatArray) -> FloatArray:
-    """Square roots over their geometric mean; an output without any size has the typical one.
-
-    Parameters
-    ----------
-    squares : ndarray of shape (n_y,)
-
-    Returns
-    -------
-    ndarray of shape (n_y,)
-        Their product is 1.
-    """
+    """Square roots divided by their geometric mean, (n_y,); outputs of size 0 have scale 1."""
     known = squares > NOTHING * squares.max()
     logs = 0.5 * np.log(np.where(known, squares, 1.0))
     mean = logs[known].mean() if known.any() else 0.0

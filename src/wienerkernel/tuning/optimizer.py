@@ -1,15 +1,15 @@
-"""Maximizing an objective plus a log prior with its gradient: L-BFGS-B in a box, with walls instead of crashes."""
+"""Maximizing an objective plus a log prior in a box: L-BFGS-B from afar, quasi-Newton steps near a maximum."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._typing import FloatArray
 from ..backend.linalg import NotPositiveDefiniteError
+from .data import Data
 from .search_box import SearchBox
 
 __all__ = ["FAILURES", "Objective", "Optimizer"]
@@ -17,41 +17,57 @@ __all__ = ["FAILURES", "Objective", "Optimizer"]
 MAX_ITERATIONS = 300
 RESTART_RANGE = np.log(20.0)
 OPTIONS: Any = {"maxiter": MAX_ITERATIONS, "ftol": 1e-9, "gtol": 1e-6, "maxls": 40}
+"""Tolerances of L-BFGS-B, per sample."""
+ROUGH: Any = {**OPTIONS, "ftol": 1e-4, "gtol": 1e-4}
+"""The same for a search on a subset, whose maximum is only a start: the sampling error is far larger."""
+TOLERANCE = 3e-4
+"""A refinement ends when it expects to gain less than this: 0.02 standard errors of any parameter."""
+RADIUS, MIN_RADIUS = 1.0, 1e-7
+"""Largest first step of a refinement, a factor of e for logarithms, and the step at which rounding has taken over."""
+DIFFERENCE = 1e-3
+"""Step of the differences of gradients that give the curvature."""
+STATIONARY = 1e-4
+"""Projected gradient per sample at which a search that ended early has found a maximum all the same."""
 
 FAILURES = (NotPositiveDefiniteError, ValueError, ArithmeticError)
 """What an objective may raise at extreme parameters, scipy.stats among others."""
 
-Objective = Callable[[FloatArray], tuple[float, FloatArray]]
-"""Value and gradient at a vector of parameters; a sum over samples, to be maximized."""
+
+class Objective(Protocol):
+    """A function of the parameters to be maximized, a sum over the samples of ``data``."""
+
+    @property
+    def data(self) -> Data:
+        """The samples."""
+
+    def value(self, values: FloatArray, /) -> float:
+        """Value alone, which is cheaper."""
+
+    def __call__(self, values: FloatArray, /) -> tuple[float, FloatArray]:
+        """Value and gradient of shape (p,)."""
 
 
 class Optimizer:
-    """Searches for a maximum of an objective plus the log prior of its box, and remembers what is to be told about them.
+    """Searches for the maximum of an objective plus the log prior of its box.
+
+    On a subset of the samples the prior counts in proportion to its size, so that the maximum is where it is expected
+    for all samples.
 
     Parameters
     ----------
     n_samples : int
-        Number of terms in the objectives, which sets the scale of their gradients.
+        Number of all samples.
     n_restarts : int
-        Searches from random points, in addition to the first.
+        Additional searches from random points.
     generator : numpy Generator or RandomState
 
     Attributes
     ----------
     evaluations : int
     steepest : ndarray of shape (p,)
-        Largest derivative of an objective, without the prior, by each parameter that was met.
+        Largest derivative per sample of any objective, without the prior, by each parameter.
     message : str
-        Why the last search stopped early, or "".
-
-    Examples
-    --------
-    >>> zero, one, free = np.zeros(1), np.ones(1), np.ones(1, dtype=bool)
-    >>> box = SearchBox(zero, -one, 3 * one, center=zero, spread=5 * one, lengths=~free)
-    >>> optimizer = Optimizer(1, 0, np.random.default_rng(0))
-    >>> point, value = optimizer.maximize(lambda x: (-float((x[0] - 2) ** 2), 4 - 2 * x), [zero], box, free)
-    >>> round(float(point[0]), 6)   # the prior pulls a little
-    1.960784
+        Why the last search ended early, or "".
     """
 
     def __init__(self, n_samples: int, n_restarts: int, generator: Any) -> None:
@@ -60,34 +76,21 @@ class Optimizer:
         self.steepest: FloatArray = np.zeros(0)
         self.message = ""
 
-    def best_of(
-        self, value_at: Callable[[FloatArray], float], starts: list[FloatArray], box: SearchBox
-    ) -> FloatArray:
-        """The best of some points.
+    def log_prior(self, objective: Objective, values: FloatArray, box: SearchBox) -> tuple[float, FloatArray]:
+        """The log prior as it counts for the samples of this objective, and its gradient."""
+        share = objective.data.y.size / self.n_samples
+        value, gradient = box.log_prior(values)
+        return share * value, share * gradient
 
-        Parameters
-        ----------
-        value_at : callable
-            The objective without its gradient; the prior is added to it.
-        starts : list of ndarray of shape (p,)
-        box : SearchBox
-
-        Returns
-        -------
-        ndarray of shape (p,)
-
-        Raises
-        ------
-        NotPositiveDefiniteError, ValueError or ArithmeticError
-            That of the last point, if none can be evaluated.
-        """
+    def best_of(self, objective: Objective, starts: list[FloatArray], box: SearchBox) -> FloatArray:
+        """The best of some points, by values alone; if none can be evaluated, raises the failure of the last."""
         best, found = -np.inf, None
         error: Exception = NotPositiveDefiniteError("the objective is not finite at any starting point")
         for start in starts:
             point = np.clip(start, box.low, box.high)
             self.evaluations += 1
             try:
-                value = value_at(point) + box.log_prior(point)[0]
+                value = objective.value(point) + self.log_prior(objective, point, box)[0]
             except FAILURES as failure:
                 error = failure
                 continue
@@ -98,71 +101,175 @@ class Optimizer:
         return found
 
     def maximize(
-        self, objective: Objective, starts: list[FloatArray], box: SearchBox, free: NDArray[np.bool_]
+        self,
+        objective: Objective,
+        starts: list[FloatArray],
+        box: SearchBox,
+        free: NDArray[np.bool_],
+        *,
+        rough: bool = False,
     ) -> tuple[FloatArray, float]:
-        """Search from ``starts`` and from random points around the first, over the free parameters.
+        """Search over the free parameters from ``starts``, which differ in these only, and from random points.
 
-        Parameters
-        ----------
-        objective : Objective
-        starts : list of ndarray of shape (p,)
-            They differ in free parameters only.
-        box : SearchBox
-        free : ndarray of bool of shape (p,)
-
-        Returns
-        -------
-        point : ndarray of shape (p,)
-        value : float
-            Of the objective there, without the prior.
+        Returns the point of shape (p,) and the objective there, without the prior.
         """
         from scipy.optimize import minimize
 
-        start = np.clip(starts[0], box.low, box.high)
+        start, n = np.clip(starts[0], box.low, box.high), objective.data.y.size
         if not free.any():
             return start, objective(start)[0]
-        if len(self.steepest) != len(start):
-            self.steepest = np.zeros(len(start))
-        worst, first = -np.inf, np.nan
+        loss, worst, first = _Loss(self, objective, box, free, start), -np.inf, np.nan
 
-        def loss(point: FloatArray) -> tuple[float, FloatArray]:
+        def walled(point: FloatArray) -> tuple[float, FloatArray]:
             nonlocal worst, first
-            values = start.copy()
-            values[free] = point
-            self.evaluations += 1
-            try:
-                value, gradient = objective(values)
-            except FAILURES:
-                value, gradient = np.nan, np.zeros(len(start))
-            if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
-                # A wall, higher than all that was seen.
-                return worst + 10.0 if np.isfinite(worst) else 1e6, np.zeros(int(free.sum()))
-            self.steepest = np.maximum(self.steepest, np.where(free, np.abs(gradient), 0.0))
-            prior, slope = box.log_prior(values)
-            result = -(value + prior) / self.n_samples
-            # Relative to where the search began: its end must not depend on the unit of y, which shifts all values.
+            result, gradient = loss(point)
+            if not np.isfinite(result):  # a wall, higher than all that was seen
+                return worst + 10.0 if np.isfinite(worst) else 1e6, gradient
+            result /= n
+            # Relative to where the search began: its end must not depend on the units of y, which shift all values.
             first = result if np.isnan(first) else first
-            result -= first
-            worst = max(worst, result)
-            return result, -(gradient + slope)[free] / self.n_samples
+            worst = max(worst, result - first)
+            return result - first, gradient / n
 
-        bounds = np.stack([box.low, box.high], axis=1)[free]
+        bounds = loss.bounds
         begins = [np.clip(other, box.low, box.high)[free] for other in starts]
         for _ in range(self.n_restarts):
-            step = self.generator.uniform(-RESTART_RANGE, RESTART_RANGE, len(bounds))
-            begins.append(np.clip(begins[0] + step, bounds[:, 0], bounds[:, 1]))
+            step = self.generator.uniform(-RESTART_RANGE, RESTART_RANGE, len(begins[0]))
+            begins.append(np.clip(begins[0] + step, *bounds))
+        options = ROUGH if rough else OPTIONS
         results: list[Any] = [
-            minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=bounds.tolist(), options=OPTIONS)
+            minimize(walled, begin, jac=True, method="L-BFGS-B", bounds=bounds.T.tolist(), options=options)
             for begin in begins
         ]
         best = min(results, key=lambda result: float(result.fun))
-        self.message = "" if best.success or _stationary(best, bounds) else str(best.message)
-        values = start.copy()
-        values[free] = best.x
-        return values, float(-(best.fun + np.nan_to_num(first)) * self.n_samples) - box.log_prior(values)[0]
+        self.message = "" if best.success or _stationary(best.x, best.jac, bounds) else str(best.message)
+        values = loss.values(best.x)
+        value = float(-(best.fun + np.nan_to_num(first)) * n) - self.log_prior(objective, values, box)[0]
+        return values, value
+
+    def refine(
+        self,
+        objective: Objective,
+        start: FloatArray,
+        coarse: Objective,
+        box: SearchBox,
+        free: NDArray[np.bool_],
+    ) -> tuple[FloatArray, float]:
+        """Go on from the maximum of an objective of fewer samples, which gives the curvature; as :meth:`maximize`.
+
+        Quasi-Newton steps within bounds and a trust region: few evaluations of the objective itself.
+        """
+        free = free & (box.low < box.high)
+        if not free.any():
+            return start, objective(start)[0]
+        n = objective.data.y.size
+        loss = _Loss(self, objective, box, free, start)
+        (low, high), x = loss.bounds, start[free]
+        curvature = _Loss(self, coarse, box, free, start).curvature(x) * (n / coarse.data.y.size)
+        value, gradient = loss(x)
+        radius, self.message = RADIUS, ""
+        for _ in range(MAX_ITERATIONS):
+            step = _box_step(gradient, curvature, low - x, high - x)
+            if -gradient @ step - 0.5 * step @ curvature @ step < TOLERANCE:
+                break
+            if radius < MIN_RADIUS or not np.isfinite(value):
+                if not _stationary(x, gradient / n, loss.bounds):
+                    self.message = "the objective could not be improved"
+                break
+            if np.max(np.abs(step)) > radius:
+                step = _box_step(
+                    gradient, curvature, np.maximum(low - x, -radius), np.minimum(high - x, radius)
+                )
+            length = np.max(np.abs(step))
+            expected = -gradient @ step - 0.5 * step @ curvature @ step
+            new, slope = loss(np.clip(x + step, low, high))
+            if not new < value + expected:  # so far off that the new slope says nothing of the curvature here
+                radius = length / 4
+                continue
+            curvature = _updated(curvature, step, slope - gradient)
+            if value - new < 0.1 * expected:
+                radius = length / 4
+            elif value - new > 0.7 * expected:
+                radius = max(radius, 2 * length)
+            if new < value:
+                x, value, gradient = np.clip(x + step, low, high), new, slope
+        else:
+            self.message = f"no convergence after {MAX_ITERATIONS} steps"
+        values = loss.values(x)
+        return values, -value - self.log_prior(objective, values, box)[0]
 
 
-def _stationary(result: Any, bounds: FloatArray) -> bool:
-    """Whether the projected gradient is as good as zero."""
-    step = np.clip(result.x - result.jac, bounds[:, 0], bounds[:, 1]) - result.x
-    return bool(np.max(np.abs(step), initial=0.0) < 1e-4)
+class _Loss:
+    """Minus objective and log prior as a function of the free parameters, with its gradient; NaN and 0 at failures."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        objective: Objective,
+        box: SearchBox,
+        free: NDArray[np.bool_],
+        rest: FloatArray,
+    ) -> None:
+        self.optimizer, self.objective, self.box, self.free, self.rest = optimizer, objective, box, free, rest
+        self.bounds = np.stack([box.low, box.high])[:, free]
+        if len(optimizer.steepest) != len(rest):
+            optimizer.steepest = np.zeros(len(rest))
+
+    def values(self, point: FloatArray) -> FloatArray:
+        """All parameters."""
+        values = self.rest.copy()
+        values[self.free] = point
+        return values
+
+    def __call__(self, point: FloatArray) -> tuple[float, FloatArray]:
+        values, optimizer = self.values(point), self.optimizer
+        optimizer.evaluations += 1
+        try:
+            value, gradient = self.objective(values)
+        except FAILURES:
+            return np.nan, np.zeros(len(point))
+        if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
+            return np.nan, np.zeros(len(point))
+        steepness = np.where(self.free, np.abs(gradient), 0.0) / self.objective.data.y.size
+        optimizer.steepest = np.maximum(optimizer.steepest, steepness)
+        prior, slope = optimizer.log_prior(self.objective, values, self.box)
+        return -(value + prior), -(gradient + slope)[self.free]
+
+    def curvature(self, point: FloatArray) -> FloatArray:
+        """Hessian from differences of gradients, with its eigenvalues made positive."""
+        gradient = self(point)[1]
+        hessian = np.zeros((len(point), len(point)))
+        for k, room in enumerate(self.bounds[1] - point):
+            step = DIFFERENCE if room > DIFFERENCE else -DIFFERENCE
+            value, other = self(point + step * (np.arange(len(point)) == k))
+            hessian[k] = (other - gradient) / step if np.isfinite(value) else 0.0
+        eigenvalues, vectors = np.linalg.eigh(hessian + hessian.T)
+        sizes = 0.5 * np.abs(eigenvalues)
+        return np.asarray((vectors * np.maximum(sizes, 1e-8 * sizes.max() + TOLERANCE)) @ vectors.T)
+
+
+def _box_step(gradient: FloatArray, curvature: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    """Minimize g's + s'Bs/2 over low <= s <= high: least squares, with B = R'R."""
+    from scipy.optimize import lsq_linear
+
+    root = np.linalg.cholesky(curvature).T
+    return np.asarray(
+        lsq_linear(root, -np.linalg.solve(root.T, gradient), bounds=(low, high), method="bvls").x
+    )
+
+
+def _updated(curvature: FloatArray, step: FloatArray, change: FloatArray) -> FloatArray:
+    """Update of BFGS by a step and the change of the gradient, damped (Powell) so that it stays positive."""
+    product = curvature @ step
+    along, seen = step @ product, step @ change
+    if seen < 0.2 * along:
+        change = product + 0.8 * along / (along - seen) * (change - product)
+    return np.asarray(
+        curvature - np.outer(product, product) / along + np.outer(change, change) / (step @ change)
+    )
+
+
+def _stationary(point: FloatArray, gradient: FloatArray, bounds: FloatArray) -> bool:
+    """Whether the projected gradient per sample is practically zero."""
+    step = np.clip(point - gradient, *bounds) - point
+    return bool(np.max(np.abs(step), initial=0.0) < STATIONARY)

@@ -1,13 +1,13 @@
-"""What residuals say about the noise: its shape, and whether a family can have produced them.
+"""What residuals show about the noise: its shape, and whether a family can have produced them.
 
-The shape is that of all residuals, but a sample is scored by the shape of the others: cross-fitting, in folds.
+The shape is that of all residuals, but each sample is scored with a shape estimated without its fold (cross-fitting).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from .._typing import FloatArray
+from .._typing import FloatArray, IntArray
 from ..noise.family import ScaledShape
 from ..noise.smoothed import SmoothedResiduals
 from ..smoother import Smoother
@@ -16,28 +16,18 @@ from ..smoother.loo_weights import LeaveOneOutLaws
 from .data import Data, Parameters
 from .loo_score import LeaveOneOutScore
 
-__all__ = ["outside_support", "residual_shape"]
+__all__ = ["outside_support", "residual_shape", "shape_of_subset"]
 
 MIN_REPEATS, MIN_REPLICATES = 5, 20
-"""Places with fewer samples than this, or fewer such samples in all, do not show the shape of the noise."""
+"""Samples per distinct input, and such samples in total, from which replicates show the shape of the noise."""
 FOLDS = 5
-"""Groups of samples, each scored by the shape of the residuals of the others."""
+"""Groups of samples, each scored with the shape of the residuals of the others."""
 
 
 def residual_shape(data: Data, parameters: Parameters, values: FloatArray) -> ScaledShape | None:
-    """The law of the residuals within replicates, where there are enough, or else left out in turn.
+    """The law of the residuals within replicates if there are enough, otherwise of the leave-one-out residuals.
 
-    Parameters
-    ----------
-    data : Data
-    parameters : Parameters
-    values : ndarray of shape (p,)
-        The model that gives the residuals.
-
-    Returns
-    -------
-    ScaledShape or None
-        None if residuals do not differ.
+    None if all residuals are equal.
     """
     residuals = _replicate_residuals(data)
     if residuals is None:
@@ -53,8 +43,16 @@ def residual_shape(data: Data, parameters: Parameters, values: FloatArray) -> Sc
     return ScaledShape(SmoothedResiduals(residuals[known] - residuals[known].mean()), folds)
 
 
+def shape_of_subset(shape: ScaledShape, rows: IntArray, outputs: tuple[int, int]) -> ScaledShape:
+    """The same shape for some rows of targets of shape ``outputs``: every sample is still scored by the same others."""
+    position = np.full(outputs, -1)
+    position[rows] = np.arange(len(rows) * outputs[1]).reshape(-1, outputs[1])
+    folds = [(position.ravel()[index], law) for index, law in shape.folds]
+    return ScaledShape(shape.shape, [(index[index >= 0], law) for index, law in folds])
+
+
 def _replicate_residuals(data: Data) -> FloatArray | None:
-    """Residuals around the means of places with many samples, scaled to the variance of the noise; others are NaN."""
+    """Residuals within replicates, scaled to the variance of the noise; NaN where there are too few."""
     if data.noise_scale.ndim == 2 or np.ptp(data.noise_scale) > 0:
         return None
     index = data.samples.index
@@ -79,7 +77,7 @@ def _standardized_residuals(smoother: Smoother) -> FloatArray:
 
 
 def outside_support(data: Data, parameters: Parameters, values: FloatArray) -> int:
-    """Number of residuals that are outside the support of the fresh noise by four standard deviations of the rest."""
+    """Number of residuals outside the support of their own noise by four standard deviations of the rest."""
     noise = parameters.noise_at(values)
     lower, upper = (end - noise.mean() for end in noise.support())
     if data.noise_scale.ndim == 2 or not (np.isfinite(lower) or np.isfinite(upper)):

@@ -1,31 +1,33 @@
 """The order of the searches: kernel and variance by the likelihood, shapes by the leave-one-out score, then all at once.
 
-Shapes of a family always come from the leave-one-out score, since the likelihood does not see them.
+Shapes of a family always come from the leave-one-out score, since the likelihood does not depend on them. Large data
+are searched on nested subsets of the rows first: a maximum on a fraction of the rows is a good start, and its
+curvature makes the steps on all rows few.
 """
 
 from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._typing import FloatArray, RandomState
+from .._typing import FloatArray, IntArray, RandomState
 from ..kernels import Kernel
 from ..noise import Noise
 from ..noise.base import as_generator
-from ..noise.family import Family, NoiseModel, noise_model
+from ..noise.family import Family, NoiseModel, ScaledShape, noise_model
 from ..noise.level import NoiseLevel
 from ..transform import Transform
 from .data import Data, Parameters
 from .likelihood import Likelihood, relative_scales
 from .loo_score import LeaveOneOutScore
-from .optimizer import FAILURES, Optimizer
-from .residuals import outside_support, residual_shape
+from .optimizer import FAILURES, Objective, Optimizer
+from .residuals import outside_support, residual_shape, shape_of_subset
 from .search_box import SearchBox, default_kernel, has_free_scale, search_box, variance_at_odds
 
 __all__ = ["METHODS", "TuningResult", "tune"]
@@ -33,12 +35,16 @@ __all__ = ["METHODS", "TuningResult", "tune"]
 METHODS = ("likelihood", "loo")
 SHAPE_STARTS = 5
 SYMMETRIC = 1e-6  # skewness
+FLAT = 1e-7
+"""Largest derivative per sample by a parameter that the data do not determine."""
 RESIDUAL_ROUNDS = 2
+SUBSET_RATIO, MIN_SUBSET = 4, 250
+"""Searches begin on subsets of the distinct inputs, each so many times smaller than the next, and not below this."""
 
 
 @dataclass(frozen=True)
 class TuningResult:
-    """What was learned.
+    """Tuned kernel and noise.
 
     Attributes
     ----------
@@ -53,6 +59,7 @@ class TuningResult:
     parameters : dict of str to float
         All free parameters by name: kernel hyperparameters, ``noise.std``, shapes of the noise.
     n_evaluations : int
+        Evaluations of the objectives, on all of the data or on a subset.
     level : Level, callable or None
         The noise level s(x), learned or given.
     transform : Transform or None
@@ -62,7 +69,7 @@ class TuningResult:
     shape_gain : float
         Gain in the leave-one-out log score over normal noise, where ``noise="auto"`` found another shape.
     output_scale : ndarray of shape (n_y,)
-        Output k has the kernel and the noise times ``output_scale[k]`` (the kernel twice). The scales multiply to 1.
+        Output k has the noise times ``output_scale[k]`` and the kernel times its square. The scales multiply to 1.
 
     Examples
     --------
@@ -98,20 +105,23 @@ def tune(
 ) -> TuningResult:
     """Find the free parameters of kernel and noise.
 
-    Parameters whose bounds come from the data have weak log-normal priors there, so that those which the data hardly
-    determine do not run away; parameters with bounds of the user's have none, and end at the pure maximum.
+    Parameters whose bounds are derived from the data have weak log-normal priors, so that those which the data hardly
+    determine do not run away. Parameters with bounds set by the user have no prior.
+
+    From 1000 distinct inputs on, searches (and restarts) begin on a quarter of these, chosen at random with a fixed
+    seed, and are refined on all of the data.
 
     Parameters
     ----------
     data : Data
     kernel : Kernel, default=None
-        Its hyperparameters that are not fixed are tuned. None is :func:`~wienerkernel.search_box.default_kernel`.
+        Its hyperparameters that are not fixed are tuned. None is a variance times a squared exponential.
     noise : None, Family, str, law or "residuals", default=None
         None is normal noise of unknown variance; a :class:`~wienerkernel.Family` or a bare name such as ``"gamma"``
-        has free scale and shapes; ``"residuals"`` takes the shape from the residuals; a law is kept as it is.
+        has free scale and shapes; ``"residuals"`` takes the shape from the residuals; a law is kept.
     method : {"likelihood", "loo"}, default="likelihood"
     n_restarts : int, default=0
-        Further searches from random starting points.
+        Additional searches from random starting points.
     random_state : int, numpy Generator or RandomState, or None, default=None
         Source of those points.
 
@@ -122,8 +132,8 @@ def tune(
     Warns
     -----
     sklearn.exceptions.ConvergenceWarning
-        By name: parameters that ended at a bound or that the data do not determine, a search that did not converge, and
-        a leave-one-out score that grows up to a bound, in which case all values are those of the likelihood.
+        Names parameters that ended at a bound or that the data do not determine, a search that did not converge, and a
+        leave-one-out score that increases up to a bound, in which case all values are those of the likelihood.
     """
     if method not in METHODS:
         msg = f"tuning must be one of {', '.join(map(repr, METHODS))}, or None for values as given, got {method!r}"
@@ -133,7 +143,7 @@ def tune(
         raise ValueError(msg)
     model = noise_model(noise)
     search = _Search(data, kernel, model, n_restarts, as_generator(random_state))
-    search.kernel(data.samples.places[:1])  # a kernel for other inputs says so
+    search.kernel(data.samples.places[:1])  # raises if the kernel does not fit the inputs
     parameters, values, value = search.run(model, method)
     search.warn(parameters, values)
     fitted = parameters.noise_at(values)
@@ -151,7 +161,7 @@ def tune(
 
 
 class _Search:
-    """The searches of one call, and what is to be told about them.
+    """The searches of one call, and the notes for its warning.
 
     Outputs are divided by their scales: first by their sizes, then by what the likelihood finds.
     """
@@ -171,6 +181,7 @@ class _Search:
         self.kernel = default_kernel(self.data) if kernel is None else kernel
         self.optimizer = Optimizer(data.y.size, n_restarts, generator)
         self.notes: list[str] = []
+        self.subsets = _nested_subsets(data)
 
     def _divide(self, scale: FloatArray) -> None:
         self.output_scale = self.output_scale * scale
@@ -187,7 +198,8 @@ class _Search:
         parameters = Parameters(self.kernel, model)
         values, value = self._likelihood(parameters)
         if len(model.shape_names) and self.data.noise_scale.ndim == 1:
-            values = self._shapes(parameters, values)
+            # The score of all parameters starts from here: then the smallest subset will do.
+            values = self._shapes(parameters, values, self.subsets[: 1 if method == "loo" else None])
             if method == "likelihood" and parameters.noise_at(values).mean():
                 values, value = self._likelihood(parameters, values)  # the mean depends on the shapes
         if method == "loo":
@@ -197,8 +209,8 @@ class _Search:
     def _without_variation(
         self, model: NoiseModel | str, method: str
     ) -> tuple[Parameters, FloatArray, float]:
-        """The values of the likelihood, and shapes in the middle of their range."""
-        self.notes.append("the targets do not vary, which tells nothing of the noise")
+        """The likelihood's parameters, and shapes in the middle of their range."""
+        self.notes.append("the targets do not vary, so the noise cannot be estimated")
         parameters = Parameters(self.kernel, Family("norm") if isinstance(model, str) else model)
         values, value = self._likelihood(parameters)
         if method == "loo":
@@ -212,13 +224,13 @@ class _Search:
         for _ in range(RESIDUAL_ROUNDS if method == "loo" else 1):
             shape = residual_shape(self.data, parameters, values)
             if shape is None:
-                self.notes.append("the residuals do not differ, so that noise='residuals' is normal noise")
+                self.notes.append("all residuals are equal, so noise='residuals' is normal noise")
                 return self.run(Family("norm"), method)
             parameters = Parameters(self.kernel, shape)
             if method == "loo":
                 # The shape belongs to these values: a search that begins far from them would not see it.
-                score = LeaveOneOutScore(self.data, parameters)
-                values, value = self._climb(score, self._box(parameters), [values], likelihood)
+                start = values
+                values, value = self._climb(parameters, lambda _: [start], likelihood)  # noqa: B023
                 if values is likelihood:
                     break
         return parameters, values, value
@@ -229,67 +241,128 @@ class _Search:
         box = self._box(parameters)
         free = np.ones(len(box.start), dtype=bool)
         free[parameters.shapes] = False
-        objective = Likelihood(self.data, parameters, self.own_scales)
-        if start is None:
-            start = self.optimizer.best_of(objective.value, list(_starts(box, parameters)), box)
-        values, value = self.optimizer.maximize(objective, [start], box, free)
+        starts = list(_starts(box, parameters)) if start is None else [start]
+
+        def objective(rows: IntArray | None) -> Likelihood:
+            return Likelihood(self._part(rows), parameters, self.own_scales)
+
+        def best(objective: Objective) -> list[FloatArray]:
+            return [self.optimizer.best_of(objective, starts, box)] if start is None else starts
+
+        values, value = self._maximize(objective, best, starts, box, free)
         if self.own_scales:
-            self._divide(objective.output_scale(values))
+            self._divide(objective(None).output_scale(values))
         return values, value
 
-    def _shapes(self, parameters: Parameters, values: FloatArray) -> FloatArray:
-        """The shapes alone, by the leave-one-out score: searches from the best of a few laws of either skew."""
-        box, objective = self._box(parameters), LeaveOneOutScore(self.data, parameters)
+    def _shapes(
+        self, parameters: Parameters, values: FloatArray, subsets: list[IntArray | None]
+    ) -> FloatArray:
+        """The shapes alone, by the leave-one-out score: one search from the best of a few laws of either skew."""
+        box = self._box(parameters)
         free = np.zeros(len(values), dtype=bool)
         free[parameters.shapes] = True
-        sides = _shape_starts(box, parameters, values)
-        best = [self.optimizer.best_of(objective.value, side, box) for side in sides]
-        return self.optimizer.maximize(objective, best, box, free)[0]
+        results = [
+            self._maximize(
+                self._score(parameters),
+                lambda score, side=side: [self.optimizer.best_of(score, side, box)],  # type: ignore[misc]
+                [],
+                box,
+                free,
+                subsets,
+            )
+            for side in _shape_starts(box, parameters, values)
+        ]
+        return max(results, key=lambda result: result[1])[0]
 
     def _loo(self, parameters: Parameters, values: FloatArray) -> tuple[FloatArray, float]:
         """From the likelihood's maximum, and from the best of the points that the likelihood started with."""
-        box, score = self._box(parameters), LeaveOneOutScore(self.data, parameters)
+        box = self._box(parameters)
         others = list(_starts(box, parameters))
         for other in others:
             other[parameters.shapes] = values[parameters.shapes]
-        best = self.optimizer.best_of(score.value, others, box)
-        return self._climb(score, box, [values, best], values)
+        return self._climb(
+            parameters, lambda score: [values, self.optimizer.best_of(score, others, box)], values
+        )
 
     def _climb(
         self,
-        score: LeaveOneOutScore,
-        box: SearchBox,
-        starts: list[FloatArray],
+        parameters: Parameters,
+        starts: Callable[[Objective], list[FloatArray]],
         likelihood: FloatArray,
     ) -> tuple[FloatArray, float]:
         """Maximize the score over all parameters; a maximum at a bound from the data yields to the likelihood's values.
 
         There the score does not determine the parameter, prior or not, while the likelihood does.
         """
-        values, value = self.optimizer.maximize(score, starts, box, np.ones(len(box.start), dtype=bool))
+        box, score = self._box(parameters), self._score(parameters)
+        free = np.ones(len(box.start), dtype=bool)
+        values, value = self._maximize(score, starts, [likelihood], box, free)
         ended, known = (np.any(box.at_bound(point), axis=0) for point in (values, likelihood))
         runaway = ended & ~known & np.isfinite(box.spread)
         if runaway.any():
-            names = ", ".join(np.array(score.parameters.names)[runaway])
+            names = ", ".join(np.array(parameters.names)[runaway])
             self.notes.append(
-                f"the leave-one-out score grows up to the bound of {names}, so that all values are the likelihood's"
+                f"the leave-one-out score increases up to the bound of {names}, so all values are the likelihood's"
             )
-            return likelihood, score.value(likelihood)
+            return likelihood, score(None).value(likelihood)
+        return values, value
+
+    def _part(self, rows: IntArray | None) -> Data:
+        return self.data if rows is None else self.data.subset(rows)
+
+    def _score(self, parameters: Parameters) -> Callable[[IntArray | None], LeaveOneOutScore]:
+        """The leave-one-out score on a subset of the rows."""
+
+        def score(rows: IntArray | None) -> LeaveOneOutScore:
+            model = parameters.noise
+            if rows is not None and isinstance(model, ScaledShape):
+                model = shape_of_subset(model, rows, self.data.y.shape)
+            return LeaveOneOutScore(self._part(rows), Parameters(parameters.kernel, model))
+
+        return score
+
+    def _maximize(
+        self,
+        objective: Callable[[IntArray | None], Objective],
+        starts: Callable[[Objective], list[FloatArray]],
+        others: list[FloatArray],
+        box: SearchBox,
+        free: NDArray[np.bool_],
+        subsets: list[IntArray | None] | None = None,
+    ) -> tuple[FloatArray, float]:
+        """Maximize on the smallest subset of the rows, and refine on the larger ones.
+
+        A larger subset may see what a smaller one cannot, such as short length scales: it starts from one of ``others``
+        where that beats the maximum so far.
+        """
+        optimizer, coarse = self.optimizer, None
+        subsets = self.subsets if subsets is None else subsets
+        for rows in subsets:
+            current = objective(rows)
+            try:
+                if coarse is None:
+                    values, value = optimizer.maximize(
+                        current, starts(current), box, free, rough=rows is not None
+                    )
+                else:
+                    start = optimizer.best_of(current, [values, *others], box)
+                    values, value = optimizer.refine(current, start, coarse, box, free)
+            except FAILURES:
+                if rows is subsets[-1]:
+                    raise
+                continue
+            coarse = current
         return values, value
 
     def warn(self, parameters: Parameters, values: FloatArray) -> None:
-        """Tell what a user should know, in one warning."""
+        """Collect all notes in one warning."""
         from sklearn.exceptions import ConvergenceWarning
 
         box, n = self._box(parameters), self.data.y.size
         names = np.array(parameters.names)
         notes = list(self.notes)
-        flat = (
-            self.optimizer.steepest[: len(values)] < 1e-7 * n
-            if len(self.optimizer.steepest)
-            else np.zeros(len(values), dtype=bool)
-        )
-        flat = flat & (box.low < box.high)
+        flat = box.low < box.high
+        flat &= self.optimizer.steepest < FLAT if len(self.optimizer.steepest) else False
         if flat.any():
             notes.append(f"the data do not determine {', '.join(names[flat])}")
         ends = zip(("lower", "upper"), (box.low, box.high), box.at_bound(values), strict=True)
@@ -313,6 +386,19 @@ class _Search:
             warnings.warn("tuning: " + "; ".join(notes), ConvergenceWarning, stacklevel=3)
 
 
+def _nested_subsets(data: Data) -> list[IntArray | None]:
+    """Rows of nested random subsets of the distinct inputs, from small to large; the last is None: all rows."""
+    subsets: list[IntArray | None] = [None]
+    if data.noise_scale.ndim == 2:
+        return subsets
+    index, n = data.samples.index, data.samples.n_places
+    order = np.random.default_rng(0).permutation(n)
+    while n // SUBSET_RATIO >= max(MIN_SUBSET, 5 * data.X.shape[1]):
+        n //= SUBSET_RATIO
+        subsets.insert(0, np.flatnonzero(np.isin(index, order[:n])))
+    return subsets
+
+
 def _is_scale_family(model: NoiseModel | str) -> bool:
     """Whether the noise has mean 0 and any standard deviation."""
     if isinstance(model, Family):
@@ -321,7 +407,7 @@ def _is_scale_family(model: NoiseModel | str) -> bool:
 
 
 def _starts(box: SearchBox, parameters: Parameters) -> Iterator[FloatArray]:
-    """The user's values, and those that the data suggest with long and short length scales, much and little noise."""
+    """The user's values, and those derived from the data with long and short length scales, much and little noise."""
     user = box.start.copy()
     user[: parameters.n_kernel] = parameters.kernel.theta
     yield user
@@ -335,7 +421,7 @@ def _starts(box: SearchBox, parameters: Parameters) -> Iterator[FloatArray]:
 
 
 def _shape_starts(box: SearchBox, parameters: Parameters, values: FloatArray) -> list[list[FloatArray]]:
-    """A grid of shapes, in two parts if there are laws of either skew, and then without symmetric ones.
+    """A grid of shapes; if there are laws of either skew, in two parts and without symmetric ones.
 
     Where the skewness vanishes faster than the shape, as that of the skew-normal law does, the score is stationary at
     the symmetric law, and a search would not leave it.
@@ -355,7 +441,7 @@ def _shape_starts(box: SearchBox, parameters: Parameters, values: FloatArray) ->
 
 
 def _skewness(parameters: Parameters, shapes: FloatArray) -> float:
-    """NaN where there is none, or no law."""
+    """NaN where the skewness or the law does not exist."""
     try:
         return float(parameters.noise.law(1.0, shapes).cumulants(3)[2])
     except FAILURES:

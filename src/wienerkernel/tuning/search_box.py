@@ -1,10 +1,10 @@
-"""Where to look for hyperparameters: bounds, starting points and weak priors that follow from the data.
+"""Bounds, starting points and weak priors for the hyperparameters, derived from the data.
 
-A kernel's own bounds are respected; those that are still at their default are replaced by what the data can tell
-apart: length scales between a fraction of the smallest spacing and a multiple of the range of the inputs, variances
-around that of y. Within such bounds from the data a normal prior on the logarithm keeps a parameter that the data
-hardly determine from running away: length scales near the widths of the inputs, variances near that of y. It moves a
-well determined optimum by much less than its standard error. A parameter whose bounds the user has given has no prior.
+Bounds set by the user are respected. Default bounds are replaced by what the data can resolve: length scales between
+a fraction of the smallest spacing and a multiple of the range of the inputs, variances around that of y. Within these
+a normal prior on the logarithm keeps parameters that the data hardly determine from running away: length scales near
+the widths of the inputs, variances near that of y. It moves a well-determined optimum by much less than its standard
+error. A parameter with bounds set by the user has no prior.
 """
 
 from __future__ import annotations
@@ -35,13 +35,26 @@ from ..kernels.base import bracketed
 from ..kernels.parameters import DEFAULT_BOUNDS
 from .data import Data, Parameters
 
-__all__ = ["SearchBox", "default_kernel", "elementary", "has_free_scale", "search_box", "variance_at_odds"]
+__all__ = [
+    "SearchBox",
+    "default_kernel",
+    "elementary",
+    "has_free_scale",
+    "kernel_per_input",
+    "search_box",
+    "variance_at_odds",
+]
 
 LENGTH_FRACTION, LENGTH_MULTIPLE = 0.5, 100.0
+"""Bounds of length scales, in smallest spacings and ranges of the inputs."""
 VARIANCE_FACTOR = 1e6
-ALIKE = 3.0
-AT_ODDS = 10.0
+"""Bounds of variances, relative to their start."""
 NOISE_FACTORS = (1e-8, 10.0)
+"""Bounds of the noise variance, relative to the variance of y."""
+ALIKE = 3.0
+"""Ratio of the widths of inputs up to which they share a length scale."""
+AT_ODDS = 10.0
+"""Ratio of a fixed kernel variance and that of y that triggers a warning."""
 LENGTH_WIDTHS, NOISE_SHARE = 2.0, np.exp(-1.0)
 """Medians of the priors on length scales, in widths of the inputs, and on the noise, in standard deviations of y."""
 LENGTH_SPREAD, SIZE_SPREAD, NOISE_SPREAD = 1.5, 1.5, 3.0
@@ -96,7 +109,7 @@ class SearchBox:
 
 @dataclass(frozen=True)
 class _Extent:
-    """The places; typical width, range and smallest spacing of each input; mean square and variance of y."""
+    """The distinct inputs; width, range and smallest spacing of each column; mean square and variance of y."""
 
     points: FloatArray
     width: FloatArray
@@ -128,35 +141,22 @@ class _Extent:
 
 
 def default_kernel(data: Data) -> Kernel:
-    """The kernel that is used where none is given: a variance times a squared exponential.
+    """A variance times a squared exponential, with one length scale if the widths of the inputs are alike."""
+    extent = _Extent.of(data)
+    alike = extent.width.max() <= ALIKE * extent.width.min()
+    scale = float(np.linalg.norm(extent.width)) if alike else np.sqrt(data.X.shape[1]) * extent.width
+    return Product(Constant(extent.square), RBF(scale))
 
-    One length scale serves all inputs if their widths are alike, within a factor of 3; else each has its own.
 
-    Parameters
-    ----------
-    data : Data
-
-    Returns
-    -------
-    Kernel
-    """
+def kernel_per_input(data: Data) -> Kernel:
+    """A variance times a squared exponential with one length scale for each input, whatever their widths."""
     extent = _Extent.of(data)
     scale = np.sqrt(data.X.shape[1]) * extent.width
     return Product(Constant(extent.square), RBF(scale if len(scale) > 1 else float(scale[0])))
 
 
-def search_box(data: Data, parameters: Parameters) -> SearchBox:
-    """Bounds and start of all parameters.
-
-    Parameters
-    ----------
-    data : Data
-    parameters : Parameters
-
-    Returns
-    -------
-    SearchBox
-    """
+def search_box(data: Data, parameters: Parameters, together: bool = False) -> SearchBox:
+    """Bounds, start and prior of all parameters."""
     extent, kernel, noise = _Extent.of(data), parameters.kernel, parameters.noise
     entries = [_entry(leaf, name, extent, size) for leaf, name, size in _leaves(kernel, extent.square)]
     given, theta = kernel.bounds, kernel.theta
@@ -171,11 +171,11 @@ def search_box(data: Data, parameters: Parameters) -> SearchBox:
         entries.append(_Entry(np.sqrt(0.1) * std, low, high, NOISE_SHARE * std, spread))
     columns = np.array([entry[:5] for entry in entries]).reshape(-1, 5).T
     start, low, high, center = np.log(columns[:4])
-    # Shapes of the noise are represented as their family says, and have no prior.
+    # Shapes of the noise have the bounds of their family and no prior.
     ends = noise.shape_bounds.T
     low, high = np.concatenate([[low, high], ends], axis=1)
     middle, flat = ends.mean(axis=0), np.full(ends.shape[1], np.inf)
-    groups = _groups(kernel, [entry.spread for entry in entries])
+    groups = _groups(kernel, [entry.spread for entry in entries]) if together else ()
     for group in groups:
         columns[4, group] = np.inf
     return SearchBox(
@@ -191,18 +191,9 @@ def search_box(data: Data, parameters: Parameters) -> SearchBox:
 
 
 def variance_at_odds(data: Data, kernel: Kernel) -> str:
-    """What to tell of a kernel whose variance is neither tuned nor given on purpose, and does not fit the data.
+    """Warning about a kernel whose variance no hyperparameter sets, fixed or not, and which does not fit the data.
 
-    Parameters
-    ----------
-    data : Data
-    kernel : Kernel
-
-    Returns
-    -------
-    str
-        Empty where the variance of the kernel is that of y (its mean square without a trend) within a factor of 10,
-        or where a hyperparameter sets it, fixed or not.
+    Empty where it is that of y (its mean square without a trend) within a factor of ``AT_ODDS``.
     """
     points = data.samples.places
     variance, shifted = (
@@ -221,53 +212,42 @@ def variance_at_odds(data: Data, kernel: Kernel) -> str:
 
 
 def elementary(kernel: Kernel) -> Iterator[Kernel]:
-    """The kernels that a kernel is made of."""
-    if isinstance(kernel, Sum | Product):
-        yield from elementary(kernel.k1)
-        yield from elementary(kernel.k2)
-    elif isinstance(kernel, Power):
-        yield from elementary(kernel.kernel)
-    else:
+    """The kernels that a kernel is composed of."""
+    for part in _parts(kernel):
+        yield from elementary(part)
+    if not _parts(kernel):
         yield kernel
 
 
+def _parts(kernel: Kernel) -> tuple[Kernel, ...]:
+    """Operands of a sum, product or power."""
+    if isinstance(kernel, Sum | Product):
+        return kernel.k1, kernel.k2
+    return (kernel.kernel,) if isinstance(kernel, Power) else ()
+
+
 def has_free_scale(kernel: Kernel) -> bool:
-    """Whether the hyperparameters can multiply the kernel by any factor.
-
-    Parameters
-    ----------
-    kernel : Kernel
-
-    Returns
-    -------
-    bool
-    """
-    if isinstance(kernel, Sum):
-        return has_free_scale(kernel.k1) and has_free_scale(kernel.k2)
-    if isinstance(kernel, Product):
-        return has_free_scale(kernel.k1) or has_free_scale(kernel.k2)
-    if isinstance(kernel, Power):
-        return has_free_scale(kernel.kernel)
+    """Whether the hyperparameters can multiply the kernel by any factor."""
+    if parts := _parts(kernel):
+        return (any if isinstance(kernel, Product) else all)(map(has_free_scale, parts))
     return (
         isinstance(kernel, AMPLITUDES) and bool(kernel.names) and bool(np.all(np.ptp(kernel.bounds, axis=1)))
     )
 
 
 def _leaves(kernel: Kernel, variance: float) -> Iterator[tuple[Kernel, str, float]]:
-    """The elementary kernel, the name there, and the variance that is expected of it, for each entry of theta.
+    """Elementary kernel, name of the parameter there, and expected variance, for each entry of theta.
 
     Factors that have an amplitude share the variance of their product.
     """
-    if isinstance(kernel, Sum):
-        yield from _leaves(kernel.k1, variance)
-        yield from _leaves(kernel.k2, variance)
-    elif isinstance(kernel, Product):
-        share = variance ** (1 / max(1, _has_amplitude(kernel.k1) + _has_amplitude(kernel.k2)))
-        yield from _leaves(kernel.k1, share)
-        yield from _leaves(kernel.k2, share)
+    parts = _parts(kernel)
+    if isinstance(kernel, Product):
+        variance = variance ** (1 / max(1, sum(map(_has_amplitude, parts))))
     elif isinstance(kernel, Power):
-        yield from _leaves(kernel.kernel, variance ** (1 / kernel.exponent))
-    else:
+        variance = variance ** (1 / kernel.exponent)
+    for part in parts:
+        yield from _leaves(part, variance)
+    if not parts:
         for name in kernel.names:
             yield kernel, name, variance
 
@@ -305,11 +285,11 @@ class _Entry(NamedTuple):
 
 
 def _entry(leaf: Kernel, name: str, extent: _Extent, variance: float) -> _Entry:
-    """Where to look for a parameter."""
+    """Start, bounds and prior of one hyperparameter."""
     word, _, rest = name.partition("[")
     column = int(rest[:-1]) if rest else None
     if isinstance(leaf, RBF | Matern | RationalQuadratic) and word == "length_scale":
-        # One length scale for all inputs looks at their Euclidean distances.
+        # One length scale for all inputs scales their Euclidean distances.
         if column is None:
             width, spread = float(np.linalg.norm(extent.width)), float(np.linalg.norm(extent.range))
             spacing = float(extent.spacing.min())
@@ -317,14 +297,8 @@ def _entry(leaf: Kernel, name: str, extent: _Extent, variance: float) -> _Entry:
             width = float(np.sqrt(len(extent.width)) * extent.width[column])
             spread, spacing = float(extent.range[column]), float(extent.spacing[column])
         low, high = LENGTH_FRACTION * spacing, LENGTH_MULTIPLE * spread
-        return _Entry(
-            float(np.clip(0.5 * width, low, high)),
-            low,
-            high,
-            LENGTH_WIDTHS * width,
-            LENGTH_SPREAD,
-            length=True,
-        )
+        start = float(np.clip(0.5 * width, low, high))
+        return _Entry(start, low, high, LENGTH_WIDTHS * width, LENGTH_SPREAD, length=True)
     if isinstance(leaf, Periodic) and word == "period":
         spread = float(extent.range.max() if column is None else extent.range[column])
         spacing = float(extent.spacing.min() if column is None else extent.spacing[column])
