@@ -878,9 +878,8 @@ def _carried(
 ) -> tuple[FloatArray, FloatArray]:
     """Outputs on the scale of the model, and noise scales that include the level."""
     if transform is not None:
-        outputs = transform.for_data(outputs)(outputs) if transform.free is False else transform(outputs)
-        if not np.all(np.isfinite(outputs)):
-            raise ValueError(f"y lies outside the domain of transform={transform.name!r}{transform.hint}")
+        transform.check(outputs)
+        outputs = transform(outputs)
     if level is not None:
         values = checked_level(level(arrays.as_numpy(inputs)), inputs.shape[0])
         scale = scale * values if scale.ndim == 1 else scale * values[:, None]

@@ -40,13 +40,16 @@ class Transform(ABC):
     def log_derivative(self, y: FloatArray) -> FloatArray:
         """log T'(y)."""
 
+    def check(self, y: FloatArray) -> None:
+        """Refuse responses outside the domain."""
+        known = np.isfinite(self(y))
+        if not np.all(known):
+            worst = float(np.ravel(y)[int(np.argmin(np.ravel(known)))])
+            raise ValueError(f"transform={self.name!r} is not defined for y = {worst:g}{self.hint}")
+
     def for_data(self, y: FloatArray) -> Transform:
         """The transform in units that suit the responses ``y``, which must lie in its domain."""
-        z = self(y)
-        if not np.all(np.isfinite(z)):
-            row = int(np.argmin(np.isfinite(z).reshape(len(y), -1).all(axis=1)))
-            msg = f"transform={self.name!r} is not defined for y = {y[row]!r} (row {row}){self.hint}"
-            raise ValueError(msg)
+        self.check(y)
         return self
 
     @property

@@ -91,7 +91,7 @@ class MixedLaw:
         both = np.where(self._apart(upper), self.law.isf(level), self.law.ppf(level))
         axis = -1 - len(self.shape)
         low, high = both.min(axis=axis), both.max(axis=axis)
-        inside = (low < high) & np.isfinite(low) & np.isfinite(high)
+        inside = (low < high) & np.isfinite(low) & np.isfinite(high) & (p > 0)
 
         def excess(y: FloatArray, index: IntArray) -> FloatArray:
             """How far the tail at some of the points is from p, relative to p."""
@@ -100,7 +100,8 @@ class MixedLaw:
             tail = np.where(upper, -self.sf(at), self.cdf(at)).ravel()[index]
             return np.asarray(tail / p.ravel()[index] + np.where(upper.ravel()[index], 1.0, -1.0))
 
-        x, index = low.copy(), np.flatnonzero(inside)
+        x = np.where((p == 0) & upper, high, low)  # the ends of the support
+        index = np.flatnonzero(inside)
         if len(index):
             ends = low.ravel()[index], high.ravel()[index]
             tolerances = {"xatol": 0.0, "xrtol": TOLERANCE, "fatol": TOLERANCE, "frtol": 0.0}
