@@ -167,7 +167,7 @@ class LogDensity:
     def _gradient_gaussian(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         z, std = self._standard, self._std[self.row]
         by_x, rows = -z / std, len(self._std)
-        by_normal = np.bincount(self.row, 0.5 * (z**2 - 1) / std**2, minlength=rows)
+        by_normal = 1.0 * np.bincount(self.row, 0.5 * (z**2 - 1) / std**2, minlength=rows)
         by_mean = -np.bincount(self.row, by_x, minlength=rows)
         by_weights = 2 * self.law.var() * by_normal[:, None] * self.weights
         by_weights += self.law.mean() * by_mean[:, None]
