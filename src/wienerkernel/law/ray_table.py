@@ -225,7 +225,7 @@ class RayTable:
             known = self._matrices.get(key)
         if known is not None:
             return known
-        start, values = self._snapshot()
+        start, values = self.snapshot()
         # relative to the origin, not to the start, so that rounding does not depend on how the table has grown
         first, weights = stencil(log_r / self.step + first_cell, self.points)
         first -= start
@@ -250,7 +250,7 @@ class RayTable:
 
     def __call__(self, log_r: FloatArray) -> ComplexArray:
         """Interpolated log phi(r e^{-i theta}) and log phi(-r e^{-i theta}), shape (2, ...)."""
-        start, values = self._snapshot()
+        start, values = self.snapshot()
         first, weights = stencil(log_r / self.step, self.points)
         first -= start
         result = np.zeros((2, *log_r.shape), dtype=complex)
@@ -265,7 +265,7 @@ class RayTable:
         """
         log_r, sign = np.log(np.abs(x)).ravel(), (x < 0).ravel().astype(np.intp)
         self.cover(float(log_r.min()), float(log_r.max()))
-        start, values = self._snapshot()
+        start, values = self.snapshot()
         with np.errstate(all="ignore"):
             phi = np.nan_to_num(np.exp(values))
         result = np.empty(len(log_r), dtype=complex)
@@ -293,7 +293,7 @@ class RayTable:
         last = round(until / self.step)
         first = last - round(SPAN / self.step)
         self.cover(first * self.step, last * self.step)
-        start, values = self._snapshot()
+        start, values = self.snapshot()
         x = np.exp(np.arange(first - last, 1) * self.step)
         x = np.stack([x, -x])
         return x * np.exp(until) * self.direction, x, values[:, first - start : last + 1 - start]
@@ -313,7 +313,8 @@ class RayTable:
             result[1:] = _fit(x.shape[1], self.step) @ quotient.ravel()
         return result
 
-    def _snapshot(self) -> tuple[int, ComplexArray]:
+    def snapshot(self) -> tuple[int, ComplexArray]:
+        """Index of the first grid point, and the values (2, n), which another thread may extend meanwhile."""
         with self._lock:
             return self.start, self.values
 

@@ -110,7 +110,8 @@ class _BlendTable(RayTable):
         def values(law: Noise) -> ComplexArray:
             table = ray_table(law, self.theta, self.tolerance)
             table.cover(low, high)
-            return table.values[:, first - table.start : stop - table.start]
+            start, known = table.snapshot()
+            return known[:, first - start : stop - start]
 
         with np.errstate(invalid="ignore"):
             self.values = self.noise.mixed(np.stack([t, -t]), values)
