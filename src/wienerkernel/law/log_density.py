@@ -333,7 +333,8 @@ class LogDensity:
         good &= np.isnan(self.value[index])
         scale = np.abs(batch.factor[of_point])
         self.value[index[good]] = np.log(density[good]) + np.log(scale[good]) + height[good]
-        batch.share = np.zeros_like(terms)
-        batch.share[good] = terms[good] / density[good, None]
-        self._batches.append(batch)
+        if good.any():
+            batch.share = np.zeros_like(terms)
+            batch.share[good] = terms[good] / density[good, None]
+            self._batches.append(batch)
         return np.asarray(index[~good])

@@ -53,7 +53,7 @@ BLOCK = 2**13
 _LAGRANGE = {
     # ratios of the factors (-1)^(n-p) / (p! (n-p)!), n = points - 1, the first of which is left as it is
     points: [(-1.0) ** (points - 1) / factorial(points - 1)] + [-(points - p) / p for p in range(1, points)]
-    for points in (8, POINTS)
+    for points in (8, 12, POINTS)
 }
 _DIFFERENCES = (45 / 60, -9 / 60, 1 / 60)
 """Coefficients of the first derivative by central differences of sixth order."""
@@ -76,7 +76,7 @@ def _grid(tolerance: float, theta: float) -> _Grid:
     ):  # Fewer points are faster. On the real axis there are zeros of phi, and few weights to sum.
         return _Grid(8, (1 / 40 if theta else 1 / 96,), 1e-13)
     if tolerance == NEAR_ZEROS:
-        return _Grid(POINTS, (1 / 96,), 1e-13)
+        return _Grid(12, (1 / 96,), 1e-13)
     return _Grid(POINTS, (1 / 20, 1 / 40, 1 / 80), tolerance)
 
 

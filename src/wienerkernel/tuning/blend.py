@@ -35,7 +35,7 @@ class Blend:
         They sum to 1 for a law, and to 0 for a derivative.
     """
 
-    gaussian = atomic = discrete = costly = False
+    gaussian = atomic = False
 
     def __init__(self, laws: list[Noise], weights: FloatArray) -> None:
         self.laws, self.weights = laws, weights
