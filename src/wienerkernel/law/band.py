@@ -1,6 +1,6 @@
-"""A table of phi(t) at real t for laws of many atoms, whose characteristic function costs one term an atom.
+"""A table of phi(t) at real t for bounded laws, whose characteristic function may cost one term per atom.
 
-The law is bounded, so phi is band-limited and its values on a fine grid of t determine it.
+phi is band-limited, so that its values on a fine grid of t determine it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from .._typing import ComplexArray, FloatArray
-from ..noise import Residuals
+from ..noise import Noise
 from .ray_table import POINTS, stencil
 
 __all__ = ["BandTable", "band_table"]
@@ -25,12 +25,13 @@ class BandTable:
 
     Parameters
     ----------
-    noise : Residuals
+    noise : Noise
+        Bounded.
     """
 
-    def __init__(self, noise: Residuals) -> None:
+    def __init__(self, noise: Noise) -> None:
         self.noise = noise
-        self.step = PHASE / float(np.max(np.abs(noise.values)))
+        self.step = PHASE / float(np.max(np.abs(noise.support())))
         self.values: ComplexArray = np.empty(0, dtype=complex)
 
     def covers(self, t: float) -> bool:
@@ -57,6 +58,6 @@ class BandTable:
 
 
 @lru_cache(maxsize=8)
-def band_table(noise: Residuals) -> BandTable:
+def band_table(noise: Noise) -> BandTable:
     """The table of a law, built once."""
     return BandTable(noise)

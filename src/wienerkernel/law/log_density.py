@@ -55,12 +55,9 @@ class Centered(NamedTuple):
 
 def centered(noise: Noise) -> Centered:
     """Split noise into these parts."""
-    law, origin, scale, normal_std = split(noise)
-    if isinstance(noise, ScipyNoise):
+    law, origin, _, normal_std = split(noise)
+    if isinstance(noise, ScipyNoise):  # the only one whose scale is split off
         law = noise.moved(noise.loc - origin)
-    elif scale != 1.0:
-        msg = f"noise of the scale {scale} cannot be centered"
-        raise ValueError(msg)
     return Centered(law, origin - noise.mean(), normal_std**2)
 
 
@@ -134,8 +131,7 @@ class LogDensity:
         self._std = np.sqrt(law.var() * (weights**2 @ counts) + self.normal_var)
         self._mean = law.mean() * self._total
         if law.gaussian:
-            z, std = self._standard, self._std[row]
-            self.value = -0.5 * z**2 - np.log(np.sqrt(2 * np.pi) * std)
+            self.value = -0.5 * self._standard**2 - np.log(np.sqrt(2 * np.pi) * self._std[row])
             return
         self._own = weights[np.arange(len(weights)), np.argmax(np.abs(weights), axis=1)]
         # Where the density is singular but for the smaller terms; the contour turns to the side of x.
@@ -337,7 +333,8 @@ class LogDensity:
         good &= np.isnan(self.value[index])
         scale = np.abs(batch.factor[of_point])
         self.value[index[good]] = np.log(density[good]) + np.log(scale[good]) + height[good]
-        batch.share = np.zeros_like(terms)
-        batch.share[good] = terms[good] / density[good, None]
-        self._batches.append(batch)
+        if good.any():
+            batch.share = np.zeros_like(terms)
+            batch.share[good] = terms[good] / density[good, None]
+            self._batches.append(batch)
         return np.asarray(index[~good])

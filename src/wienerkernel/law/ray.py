@@ -1,4 +1,4 @@
-"""Fourier inversion as a sum over nodes on a ray t = r e^{-i theta}: what most methods end in."""
+"""Fourier inversion as a sum over nodes on a ray t = r e^{-i theta}, the last step of most methods."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .rows import Rows
 __all__ = ["Inversion", "RaySum", "Values"]
 
 CHUNK = 2**15
-"""Numbers that are worked on at once: they stay in the cache."""
+"""Numbers that are processed at once: they stay in the cache."""
 EPS = float(np.finfo(float).eps)
 VANISHED = 1e-14
-"""Bound on what lies beyond a frequency from which on |phi| < 3e-15."""
+"""Bound on the integral beyond a frequency above which |phi| < 3e-15."""
 RESOLVED = 1e-3
-"""Error of every second node from which on halving the step is known to square it."""
+"""Error of every second node below which halving the step squares it."""
 
 
 class Values(NamedTuple):
@@ -125,7 +125,7 @@ class RaySum:
         square *= scaled
         real, imag = square, half  # the real part with the opposite sign
         over_r = step / r
-        # every second node with the opposite sign tells the error of the step
+        # every second node with the opposite sign shows the error of the step
         sign = np.where(np.arange(last) % 2, -1.0, 1.0)
         by_step, by_over_r = np.stack([step, step * sign], axis=1), np.stack([over_r, over_r * sign], axis=1)
         sums, over = imag @ by_step, imag @ by_over_r

@@ -21,6 +21,7 @@ __all__ = [
     "COARSE",
     "DEGREE",
     "EXACT",
+    "NEAR_ZEROS",
     "POINTS",
     "SMOOTH",
     "Law",
@@ -34,6 +35,8 @@ EXACT = 1e-13
 """Tolerance of values that are reported,"""
 SMOOTH = 1e-9
 """of values that are optimized, and so must be smooth functions of the weights,"""
+NEAR_ZEROS = 1e-11
+"""of single terms of these, from tables that are fine enough for phi itself to be interpolated,"""
 COARSE = 1e-3
 """and of what only chooses a method."""
 POINTS = 16
@@ -45,10 +48,12 @@ TRIALS = np.arange(0.5, -11.5, -0.25)
 """which is one of these, relative to -log(std); at the last of them a heavy tail, too, is just a variance."""
 MAX_MATRICES, MAX_SIZE = 8, 2**20
 """Number and size of the matrices that are kept."""
+BLOCK = 2**13
+"""Values that are interpolated at once: they stay in the cache."""
 _LAGRANGE = {
     # ratios of the factors (-1)^(n-p) / (p! (n-p)!), n = points - 1, the first of which is left as it is
     points: [(-1.0) ** (points - 1) / factorial(points - 1)] + [-(points - p) / p for p in range(1, points)]
-    for points in (6, 8, POINTS)
+    for points in (8, 12, POINTS)
 }
 _DIFFERENCES = (45 / 60, -9 / 60, 1 / 60)
 """Coefficients of the first derivative by central differences of sixth order."""
@@ -65,9 +70,13 @@ class _Grid(NamedTuple):
     floor: float
 
 
-def _grid(tolerance: float) -> _Grid:
-    if tolerance == SMOOTH:  # relative errors count where factors of phi are small; fewer points are faster
-        return _Grid(8, (1 / 40,), 1e-13)
+def _grid(tolerance: float, theta: float) -> _Grid:
+    if (
+        tolerance == SMOOTH
+    ):  # Fewer points are faster. On the real axis there are zeros of phi, and few weights to sum.
+        return _Grid(8, (1 / 40 if theta else 1 / 96,), 1e-13)
+    if tolerance == NEAR_ZEROS:
+        return _Grid(12, (1 / 96,), 1e-13)
     return _Grid(POINTS, (1 / 20, 1 / 40, 1 / 80), tolerance)
 
 
@@ -136,7 +145,7 @@ class RayTable:
         self.noise, self.theta, self.tolerance = noise, theta, tolerance
         self._lock = RLock()  # threads share the table of a law
         self.direction = np.exp(-1j * theta)
-        self.points, steps, self.floor = _grid(tolerance)
+        self.points, steps, self.floor = _grid(tolerance, theta)
         self._matrices: dict[tuple[bytes, int, int, int, bool], FloatArray] = {}
         unit = self._unit
         for self.step in steps:
@@ -146,12 +155,15 @@ class RayTable:
             self.cover(unit - 2, unit + 0.5)
             if np.isinf(self.smooth_until):
                 break
-        self.signs = 1 if np.array_equal(*self.values) else 2
-        """1 for a symmetric law, for which the sign of a weight does not matter."""
+        # the sign of a weight does not matter for a symmetric law
+        self.signs = 1 if self._symmetric() else 2
 
     @property
     def _unit(self) -> float:
         return -0.5 * float(np.log(self.noise.var()))
+
+    def _symmetric(self) -> bool:
+        return np.array_equal(*self.values)
 
     def _evaluate(self, log_r: FloatArray) -> ComplexArray:
         t = np.exp(log_r) * self.direction
@@ -213,7 +225,7 @@ class RayTable:
             known = self._matrices.get(key)
         if known is not None:
             return known
-        start, values = self._snapshot()
+        start, values = self.snapshot()
         # relative to the origin, not to the start, so that rounding does not depend on how the table has grown
         first, weights = stencil(log_r / self.step + first_cell, self.points)
         first -= start
@@ -238,13 +250,30 @@ class RayTable:
 
     def __call__(self, log_r: FloatArray) -> ComplexArray:
         """Interpolated log phi(r e^{-i theta}) and log phi(-r e^{-i theta}), shape (2, ...)."""
-        start, values = self._snapshot()
+        start, values = self.snapshot()
         first, weights = stencil(log_r / self.step, self.points)
         first -= start
         result = np.zeros((2, *log_r.shape), dtype=complex)
         for p in range(self.points):
             result += weights[p] * values[:, first + p]
         return result
+
+    def log_phi(self, x: FloatArray) -> ComplexArray:
+        """Log phi(x e^{-i theta}) for real x != 0 of any shape, up to multiples of 2 pi i.
+
+        What is interpolated is the function, not its logarithm, which is singular at zeros.
+        """
+        log_r, sign = np.log(np.abs(x)).ravel(), (x < 0).ravel().astype(np.intp)
+        self.cover(float(log_r.min()), float(log_r.max()))
+        start, values = self.snapshot()
+        with np.errstate(all="ignore"):
+            phi = np.nan_to_num(np.exp(values))
+        result = np.empty(len(log_r), dtype=complex)
+        for part in (slice(k, k + BLOCK) for k in range(0, len(log_r), BLOCK)):
+            first, weights = stencil(log_r[part] / self.step, self.points)
+            first -= start
+            result[part] = sum(weights[p] * phi[sign[part], first + p] for p in range(self.points))
+        return np.log(np.where(result == 0, 1e-300, result)).reshape(x.shape)
 
     @cached_property
     def series_until(self) -> float:
@@ -264,7 +293,7 @@ class RayTable:
         last = round(until / self.step)
         first = last - round(SPAN / self.step)
         self.cover(first * self.step, last * self.step)
-        start, values = self._snapshot()
+        start, values = self.snapshot()
         x = np.exp(np.arange(first - last, 1) * self.step)
         x = np.stack([x, -x])
         return x * np.exp(until) * self.direction, x, values[:, first - start : last + 1 - start]
@@ -284,7 +313,8 @@ class RayTable:
             result[1:] = _fit(x.shape[1], self.step) @ quotient.ravel()
         return result
 
-    def _snapshot(self) -> tuple[int, ComplexArray]:
+    def snapshot(self) -> tuple[int, ComplexArray]:
+        """Index of the first grid point, and the values (2, n), which another thread may extend meanwhile."""
         with self._lock:
             return self.start, self.values
 

@@ -9,25 +9,26 @@ from numpy.typing import NDArray
 
 from .._typing import ComplexArray, FloatArray, IntArray
 from ..noise import Noise, Residuals, ScipyNoise, SmoothedResiduals
-from .terms import COARSE, Terms
+from .ray_table import COARSE, EXACT
+from .terms import Terms
 
 __all__ = ["Rows", "split"]
 
 PROBE = 0.1
-"""Step in log r of the points at which the decay of phi is looked at; its oscillations are wider apart or shorter,"""
+"""Step in log r of the points at which the decay of phi is probed; its oscillations are slower, or much faster,"""
 NEIGHBORS = 2
-"""so that the largest of a few neighboring values stands for its envelope."""
+"""so that the largest of a few neighboring values represents its envelope."""
 GONE = -80.0
-"""Logarithm of |phi| below which nothing is left to bound,"""
+"""Logarithm of |phi| below which the rest is negligible,"""
 FARTHEST = 1e25
-"""and frequency beyond which nobody looks: a pole weaker than |x|^-0.9 has decayed there."""
+"""and the highest frequency that is probed: for a pole weaker than |x|^-0.9, phi has decayed there."""
 
 
 def split(noise: Noise) -> tuple[Noise, float, float, float]:
     """The noise as M = o + s M0 + N(0, tau^2), where the end or the singular point of the law of M0 is 0.
 
-    Contours turn about o; a law that sits far from 0 would lose digits in the phase exp(i t o); and laws that differ
-    only in loc and scale share their tables.
+    Contours turn around o; a law far from 0 would lose digits in the phase exp(i t o); and laws that differ only in loc
+    and scale share their tables.
 
     Returns
     -------
@@ -94,7 +95,7 @@ class Rows:
 
     @cached_property
     def costly(self) -> bool:
-        """Whether the characteristic function of a law is."""
+        """Whether the characteristic function of one of the laws is costly."""
         return any(terms.noise.costly for terms in self.terms)
 
     @cached_property
@@ -104,7 +105,7 @@ class Rows:
 
     @cached_property
     def bounded(self) -> bool:
-        """Whether all laws are."""
+        """Whether all laws are bounded."""
         return all(np.all(np.isfinite(terms.noise.support())) for terms in self.terms)
 
     @cached_property
@@ -136,7 +137,7 @@ class Rows:
         low, high = zip(*(terms.strip for terms in self.terms), strict=True)
         return np.max(low, axis=0), np.min(high, axis=0)
 
-    def logcf_on_ray(self, r: FloatArray, theta: float, tolerance: float = 1e-13) -> ComplexArray:
+    def logcf_on_ray(self, r: FloatArray, theta: float, tolerance: float = EXACT) -> ComplexArray:
         """Log characteristic function at t = r e^{-i theta}.
 
         Parameters
@@ -145,7 +146,7 @@ class Rows:
         theta : float
             Turns clockwise; negative turns counter-clockwise.
         tolerance : float
-            Error that is allowed a weight.
+            Error that is allowed per weight.
 
         Returns
         -------
@@ -157,7 +158,7 @@ class Rows:
         return np.asarray(result)
 
     def beyond(self, r: float, theta: float) -> tuple[FloatArray, FloatArray]:
-        """Integrals of |phi| dr/r and of |phi| dr over the ray beyond r: what a sum that ends there leaves out.
+        """Integrals of |phi| dr/r and of |phi| dr over the ray beyond r, which a sum up to r leaves out.
 
         Parameters
         ----------
@@ -168,7 +169,7 @@ class Rows:
         Returns
         -------
         over_r, plain : ndarray of shape (rows,)
-            Upper bounds, as far as the values of |phi| at points near each other show its envelope.
+            Upper bounds, provided that neighboring values of |phi| show its envelope.
         """
         over_r, plain = np.zeros(len(self)), np.zeros(len(self))
         open_rows, start, width = np.arange(len(self)), np.log(r), 4.0

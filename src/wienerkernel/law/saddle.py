@@ -23,13 +23,13 @@ TINY = float(np.finfo(float).tiny)
 UNDERFLOW, OVERFLOW = -720.0, 300.0
 MOST_NODES = 2**12
 NARROW = 0.01
-"""Standard deviation of a normal part from which on it has decayed by the last of all nodes."""
+"""Standard deviation above which the characteristic function of a normal part has decayed at the last node."""
 SLOWEST = 0.05
-"""Decay of |phi| that is assumed at least: the logarithm of what lies beyond the last node has no more than 20 units."""
+"""Slowest decay |z|^-a of |phi| that is assumed beyond the last node."""
 SURPRISE = 100.0
-"""Factor by which every second node may miss more than every fourth lets expect of an analytic integrand."""
+"""Factor by which the error of every second node may exceed what every fourth predicts for an analytic integrand."""
 GOOD = 1e-10
-"""Relative error of a tail that calls for no second method."""
+"""Relative error of a tail below which no second method is tried."""
 
 
 class SaddleTails:
@@ -123,7 +123,7 @@ def _line(rows: Rows, x: FloatArray, c: FloatArray, curvature: FloatArray) -> Va
 def _integrate(rows: Rows, x: FloatArray, c: FloatArray, z: ComplexArray, dz: ComplexArray) -> Values:
     """Sum over the upper half of a contour that is symmetric about the real axis."""
     exponent = rows.logcf(-1j * z) - z * x[:, None]
-    # what overflows has an infinite error; what is no number lies where phi is as good as 0
+    # what overflows has an infinite error; NaN occurs where phi is practically 0
     exponent = np.where(
         np.isfinite(exponent), np.minimum(exponent.real, OVERFLOW) + 1j * exponent.imag, -np.inf
     )
@@ -175,7 +175,7 @@ def _step_error(terms: ComplexArray) -> FloatArray:
 
 
 def saddle_point(rows: Rows, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Real c with K'(c) = x, to about a thousandth, and K''(c); each of shape (n,), one x a row.
+    """Real c with K'(c) = x, to about a thousandth, and K''(c); each of shape (n,), one x per row.
 
     The contour need not run through the saddle exactly. The search bisects log rho, with c = rho, or
     c = end rho / (1 + rho) where E e^{cX} is finite only up to an end.
@@ -192,7 +192,7 @@ def saddle_point(rows: Rows, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         room = np.where(np.isfinite(end), np.minimum(np.abs(c), np.abs(end - c)), np.abs(c))
         step, short = 1e-5 * room, 1e-3 / (1 + np.abs(x))
         phase = rows.logcf((step - 1j * c)[:, None])[:, 0].imag
-        if np.any(step > short):  # far out the phase is known up to full turns, which a short step counts
+        if np.any(step > short):  # far out the phase is known up to full turns, which a short step resolves
             roughly = rows.logcf((short - 1j * c)[:, None])[:, 0].imag / short
             turns = np.rint((roughly * step - phase) / (2 * np.pi))
             phase += np.where((step > short) & np.isfinite(turns), 2 * np.pi * turns, 0.0)
@@ -201,7 +201,7 @@ def saddle_point(rows: Rows, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     low, high = np.full(len(x), np.log(1e-4)), np.zeros(len(x))
     top = np.where(np.isfinite(end), np.log(1e12), np.log(1e280))
     with np.errstate(all="ignore"):
-        for _ in range(9):  # outwards no farther than needed: far out, log phi may cost or overflow
+        for _ in range(9):  # no farther out than needed: there log phi may be costly or overflow
             below = (sign * (slope(at(high)) - x) < 0) & (high < top)
             if not below.any():
                 break

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Protocol
 
 import numpy as np
@@ -13,7 +13,7 @@ from .._typing import ComplexArray, FloatArray, IntArray
 from ..backend.linalg import matmul
 from ..noise import Noise, Residuals
 from .band import band_table
-from .ray_table import COARSE, DEGREE, EXACT, SMOOTH, Law, RayTable, stencil, table_of
+from .ray_table import COARSE, DEGREE, EXACT, NEAR_ZEROS, SMOOTH, Law, RayTable, stencil, table_of
 
 __all__ = ["COARSE", "SumAtNodes", "SumOnRay", "Terms", "WeightSum"]
 
@@ -265,7 +265,9 @@ class SumAtNodes:
                 result += by_power[:, None] * power
                 power *= self._far
         for row, column, argument in self._parts():
-            result[row, column] = np.einsum("nk,nk->n", _slope(law, argument), cotangent[row]).real
+            result[row, column] = np.einsum(
+                "nk,nk->n", _slope(partial(_log_phi, law), argument), cotangent[row]
+            ).real
         return np.asarray(result * self.terms.counts)
 
 
@@ -327,7 +329,7 @@ class SumOnRay:
             result.real += powers @ series.real
             result.imag += powers @ series.imag
         for row, column, argument in self._rough_parts():
-            _add_to_rows(result, row, _log_phi(law, argument) * self.terms.counts[column, None])
+            _add_to_rows(result, row, self._log_phi(law, argument) * self.terms.counts[column, None])
         return result
 
     def pullback(self, law: Law, cotangent: ComplexArray) -> FloatArray:
@@ -344,7 +346,9 @@ class SumOnRay:
             by_power = (real_part @ series.real.T - imag_part @ series.imag.T) * np.arange(1.0, DEGREE + 1)
         result = known.pullback(by_cell, by_power)
         for row, column, argument in self._rough_parts():
-            result[row, column] = np.einsum("nk,nk->n", _slope(law, argument), cotangent[row]).real
+            result[row, column] = np.einsum(
+                "nk,nk->n", _slope(partial(self._log_phi, law), argument), cotangent[row]
+            ).real
         return np.asarray(result * self.terms.counts)
 
     def _matrices(
@@ -359,6 +363,9 @@ class SumOnRay:
         """Terms of the polynomial for weights at the limit of the small ones: (DEGREE, K)."""
         powers = (self.r / self.farthest) ** np.arange(1, DEGREE + 1)[:, None]
         return np.asarray(table.series(self.series_until)[:, None] * powers)
+
+    def _log_phi(self, law: Law, t: ComplexArray) -> ComplexArray:
+        return _log_phi_on_ray(law, t, self.theta) if self.tolerance == SMOOTH else _log_phi(law, t)
 
     def _rough_parts(self) -> Iterator[tuple[IntArray, IntArray, ComplexArray]]:
         t = np.broadcast_to(self.r * np.exp(-1j * self.theta), (len(self.terms.weights), len(self.r)))
@@ -391,6 +398,20 @@ def _log_phi(law: Law, t: ComplexArray) -> ComplexArray:
         return law.logcf(t)
 
 
+def _log_phi_on_ray(law: Law, t: ComplexArray, theta: float) -> ComplexArray:
+    """The same on a ray, from tables of phi, which is smooth at its zeros; t is not 0."""
+    if theta:
+        return table_of(law, theta, NEAR_ZEROS).log_phi((t * np.exp(1j * theta)).real)
+    cheap = getattr(law, "name", None) == "uniform"  # its formula is faster than a table
+    if isinstance(law, Noise) and np.all(np.isfinite(law.support())) and not cheap:
+        table = band_table(law)
+        if table.covers(float(np.max(np.abs(t)))):
+            return table.logcf(t.real)
+    if (mixed := getattr(law, "mixed", None)) is not None:
+        return np.asarray(mixed(t, lambda part: _log_phi_on_ray(part, t, theta)))
+    return _log_phi(law, t)
+
+
 def _taylor(law: Law) -> ComplexArray:
     """Coefficients kappa_k i^k / k! of log phi for k = 1 to 8; 0 from the first cumulant on that does not exist."""
     kappa, order = law.cumulants(8), np.arange(1, 9)
@@ -412,10 +433,10 @@ def _radius(law: Law) -> float:
     return 0.8 * float(r[max(int(np.argmin(np.all(close, axis=0))) - 1, 0)])
 
 
-def _slope(law: Law, t: ComplexArray) -> ComplexArray:
+def _slope(log_phi: Callable[[ComplexArray], ComplexArray], t: ComplexArray) -> ComplexArray:
     """Derivative of log phi by log t, by central differences; 0 where phi is not known."""
     with np.errstate(all="ignore"):
-        difference = _log_phi(law, t * np.exp(DIFFERENCE)) - _log_phi(law, t * np.exp(-DIFFERENCE))
+        difference = log_phi(t * np.exp(DIFFERENCE)) - log_phi(t * np.exp(-DIFFERENCE))
         # the logarithm is known up to multiples of 2 pi i
         difference.imag -= 2 * np.pi * np.rint(difference.imag / (2 * np.pi))
         return np.where(np.isfinite(difference), difference / (2 * DIFFERENCE), 0.0)

@@ -35,7 +35,7 @@ class Blend:
         They sum to 1 for a law, and to 0 for a derivative.
     """
 
-    gaussian = atomic = discrete = costly = False
+    gaussian = atomic = False
 
     def __init__(self, laws: list[Noise], weights: FloatArray) -> None:
         self.laws, self.weights = laws, weights
@@ -67,11 +67,19 @@ class Blend:
         return min(law.sector() for law in self.laws)
 
     def logcf(self, t: ComplexArray) -> ComplexArray:
-        """The laws are so close that, means apart, their phases differ by less than pi."""
-        values = [law.logcf(t) - 1j * law.mean() * t for law in self.laws]
-        result = 1j * self.mean() * t
-        for weight, value in zip(self.weights, values, strict=True):
-            turns = np.rint((value - values[0]).imag / (2 * np.pi))
+        """Log characteristic function."""
+        return self.mixed(t, lambda law: law.logcf(t))
+
+    def mixed(self, t: ComplexArray, log_phi: Callable[[Noise], ComplexArray]) -> ComplexArray:
+        """The weighted sum of what the laws have at t, each up to multiples of 2 pi i.
+
+        The laws are so close that, means apart, their phases differ by less than pi.
+        """
+        result, first = 1j * self.mean() * t, None
+        for weight, law in zip(self.weights, self.laws, strict=True):
+            value = log_phi(law) - 1j * law.mean() * t
+            first = value if first is None else first
+            turns = np.rint((value - first).imag / (2 * np.pi))
             result = result + weight * (value - 2j * np.pi * turns)
         return np.asarray(result)
 
@@ -88,15 +96,34 @@ class _BlendTable(RayTable):
 
     noise: Blend
 
+    @property
+    def _parts(self) -> list[RayTable]:
+        return [ray_table(law, self.theta, self.tolerance) for law in self.noise.laws]
+
+    def _symmetric(self) -> bool:
+        return all(table.signs == 1 for table in self._parts)
+
     def _grow(self, first: int, stop: int) -> None:
-        tables = [ray_table(law, self.theta, self.tolerance) for law in self.noise.laws]
         low, high = (first + self.points) * self.step, (stop - 1 - self.points) * self.step
-        for table in tables:
+        t = np.exp(np.arange(first, stop) * self.step) * self.direction
+
+        def values(law: Noise) -> ComplexArray:
+            table = ray_table(law, self.theta, self.tolerance)
             table.cover(low, high)
-        parts = [table.values[:, first - table.start : stop - table.start] for table in tables]
-        self.values = np.tensordot(self.noise.weights, parts, axes=1)
+            start, known = table.snapshot()
+            return known[:, first - start : stop - start]
+
+        with np.errstate(invalid="ignore"):
+            self.values = self.noise.mixed(np.stack([t, -t]), values)
         self.start, self.stop = first, stop
-        self.smooth_until = min(table.smooth_until for table in tables)
+        self.smooth_until = min(table.smooth_until for table in self._parts)
+
+    def log_phi(self, x: FloatArray) -> ComplexArray:
+        """Log phi(x e^{-i theta}); a derivative has no phi of its own."""
+        if self.noise.weights.sum() > 0.5:
+            return super().log_phi(x)
+        tables = {law: ray_table(law, self.theta, self.tolerance) for law in self.noise.laws}
+        return self.noise.mixed(x * self.direction, lambda law: tables[law].log_phi(x))
 
     @property
     def _unit(self) -> float:
@@ -105,7 +132,7 @@ class _BlendTable(RayTable):
     @cached_property
     def series_until(self) -> float:
         """The log r up to which polynomials are as good as the log characteristic functions."""
-        return min(ray_table(law, self.theta, self.tolerance).series_until for law in self.noise.laws)
+        return min(table.series_until for table in self._parts)
 
 
 class ShapeGrid:
