@@ -285,8 +285,11 @@ def skewed(tmp_path_factory):
 @pytest.fixture(scope="module")
 def auto(skewed, tmp_path_factory):
     """A saved model with a transform and a level."""
-    _, X, y, _ = skewed
+    _, X, _, _ = skewed
+    rng = np.random.default_rng(2)
+    y = np.exp(np.sin(X[:, 0]) + 0.05 * np.exp(X[:, 0] / 2) * rng.normal(size=40))
     fitted = WienerKernelRegressor(noise="auto").fit(X, y)
+    assert fitted.posterior_.level is not None
     path = tmp_path_factory.mktemp("auto") / "auto.wk"
     save(fitted, path)
     return path

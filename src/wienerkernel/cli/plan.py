@@ -74,8 +74,6 @@ def plan(
     with notes():
         if transform := scale_name(fitted):
             say(f"note: all standard deviations are on the transformed scale ({transform})", style="yellow")
-        if fitted.posterior_.level is not None:
-            say("note: new samples are assumed to have noise of level 1", style="yellow")
         if at is not None and std is not None:
             _show_number(fitted, _place(at, input_names(fitted)), std, of.value)
         _show_places(fitted, samples, goal.value)
