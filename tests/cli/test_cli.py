@@ -385,7 +385,9 @@ def test_all_commands_take_a_model_with_a_transform_and_a_level(auto, new, run, 
     assert "One sample helps most at x = " in shown
     code, _, said = run("report", auto, "-o", tmp_path / "r.html")
     assert code == 0, said
-    assert "standard deviations are on the transformed scale (box-cox" in (tmp_path / "r.html").read_text()
+    page = (tmp_path / "r.html").read_text()
+    assert "standard deviations are on the transformed scale (box-cox" in page
+    assert '"targets":["y, transformed"]' in page
 
 
 @pytest.mark.parametrize(
