@@ -99,7 +99,11 @@ class ScoreReport:
         -------
         ScoreReport
         """
-        standardized = (values - law.mean()) / law.std()
+        # on the transformed scale, residuals have nearly the shape of the noise
+        base, at = (
+            (law.base, law.transform(values)) if isinstance(law, TransformedDistribution) else (law, values)
+        )
+        standardized = (at - base.mean()) / base.std()
         return cls(law.cdf(values), law.logpdf(values), standardized, noise, law, values)
 
     @cached_property
