@@ -102,7 +102,7 @@ def test_auto_finds_gamma_noise_on_either_side():
     models = [WienerKernelRegressor(noise="auto").fit(*skewed(0, sign)) for sign in (1.0, -1.0)]
     for model, sign in zip(models, (1.0, -1.0), strict=True):
         assert np.sign(model.noise_.cumulants(3)[2]) == sign
-        assert model.tuned_.shape_gain > 3
+        assert model.tuning_result_.shape_gain > 3
         assert model.noise_.mean() == pytest.approx(0.0, abs=1e-12)
 
 

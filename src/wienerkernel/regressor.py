@@ -64,11 +64,20 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         The law of M: a law, its name with parameters such as ``"gamma(0.25, scale=2)"``, recorded residuals, a
         mixture or a chaos expansion. Unknown parameters are tuned: None is normal noise of unknown variance (the
         standard normal law if ``tuning=None``), a :class:`Family` or a bare name such as ``"gamma"`` has free scale and
-        shapes, and ``"residuals"`` takes the shape from replicates or leave-one-out residuals.
+        shapes, and ``"residuals"`` takes the shape from replicates or leave-one-out residuals. ``"auto"`` learns a
+        noise level and, for positive y, a transform as well, and the shape of the noise where it is clearly not normal;
+        it has a constant trend at least.
     ridge : float, default=None
         The ridge rho^2. None is the noise (co)variance, for which the mean is that of a Gaussian process.
     trend : {None, "constant", "linear"}, default=None
         Basis functions that are estimated without penalty (universal kriging).
+    noise_level : None, "input" or callable, default=None
+        The level s(x) of the noise s(x) M: constant, learned as a smooth function of x, or given as a function that
+        takes an array (m, d) and returns positive values (m,).
+    transform : None, "log", "box-cox", "yeo-johnson" or tuple of three callables, default=None
+        The scale on which the model holds, T(y) = f(x) + s(x) M; the exponent is learned. The callables are T, its
+        inverse and its derivative. ``predict``, distributions and scores are on the scale of y; ``uncertainty`` and
+        everything else about f are on the transformed scale.
     tuning : {"likelihood", "loo", None}, default="likelihood"
         How the hyperparameters of the kernel and the unknown parameters of the noise are found: by the Gaussian
         quasi-likelihood with the variance of the noise, by the leave-one-out log score under the exact law of the
@@ -90,7 +99,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         Output k has the kernel ``output_scale_[k]**2 * kernel_`` and ``output_scale_[k]`` times noise of the law
         ``noise_``. The scales are tuned, with product 1, if there are several outputs and both the amplitude of the
         kernel and the standard deviation of the noise are tuned; otherwise they are 1.
-    tuned_ : TuningResult or None
+    tuning_result_ : TuningResult or None
         The tuned parameters by name, and the value of the objective.
     posterior_ : Posterior
         The fitted model, which all methods evaluate.
@@ -169,7 +178,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         samples = Samples.collapse(inputs, regularizer, scale)
         self.__dict__.pop("posterior_", None)  # two factors may not fit into memory
         n_outputs = 1 if outputs.ndim == 1 else outputs.shape[1]
-        units = np.ones(n_outputs) if self.tuned_ is None else self.tuned_.output_scale
+        units = np.ones(n_outputs) if self.tuning_result_ is None else self.tuning_result_.output_scale
         smoother = Smoother(kernel, samples, centered_targets(outputs, scale, noise.mean(), units), trend)
         self.kernel_, self.noise_, self.ridge_ = kernel, noise, ridge
         self.posterior_ = Posterior(
@@ -200,13 +209,13 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
                 msg = "noise='auto', a learned noise_level and a transform with a free exponent need tuning: set tuning='likelihood'"
                 raise ValueError(msg)
             transform = None if transform is None else transform.for_data(outputs)
-            self.tuned_ = None
+            self.tuning_result_ = None
             return as_kernel(self.kernel), known_noise(self.noise), level, transform
         from .tuning import Data, learn
 
         check_spans(inputs, outputs)
         ridge = None if self.ridge is None else regularizer_of(self.ridge, scale, 1.0)[1]
-        self.tuned_ = learn(
+        self.tuning_result_ = learn(
             Data(arrays.as_float64(inputs), outputs.reshape(len(outputs), -1), scale, ridge, self._trend),
             None if self.kernel is None else as_kernel(self.kernel),
             self.noise,
@@ -216,7 +225,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
             n_restarts=self.n_restarts,
             random_state=self.random_state,
         )
-        found = self.tuned_
+        found = self.tuning_result_
         return found.kernel, found.noise, found.level, found.transform
 
     def partial_fit(

@@ -301,7 +301,7 @@ def test_fit_says_what_auto_found(skewed, run, tmp_path):
         "fit", data, "--target", "y", "--inputs", "x", "--noise", "auto", "-o", tmp_path / "m.wk"
     )
     assert code == 0, said
-    found = WienerKernelRegressor(noise="auto").fit(X, y).tuned_
+    found = WienerKernelRegressor(noise="auto").fit(X, y).tuning_result_
     assert f"  transform  box-cox, exponent {round(found.transform.lam, 3):g}" in shown
     assert f"(log evidence {found.level_evidence:+.1f})" in shown
     assert shown.count("  level      ") == 1

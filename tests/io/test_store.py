@@ -142,9 +142,9 @@ def assert_same_scales(one, other):
         np.testing.assert_array_equal(ask(one), ask(other), strict=True)
     assert one.posterior_.transform == other.posterior_.transform
     for name in ("level_evidence", "shape_gain", "parameters", "n_evaluations", "value"):
-        assert getattr(one.tuned_, name) == getattr(other.tuned_, name)
-    assert other.tuned_.level is other.posterior_.level
-    assert other.tuned_.transform is other.posterior_.transform
+        assert getattr(one.tuning_result_, name) == getattr(other.tuning_result_, name)
+    assert other.tuning_result_.level is other.posterior_.level
+    assert other.tuning_result_.transform is other.posterior_.transform
 
 
 @pytest.fixture(scope="module")
@@ -234,9 +234,12 @@ def test_what_was_tuned_is_kept(noise, tuning, tmp_path):
     model.fit(X, y)
     other = through_file(model, tmp_path)
     assert_same(model, other, quantiles=False)
-    assert other.tuned_.parameters == model.tuned_.parameters
-    assert (other.tuned_.method, other.tuned_.value) == (model.tuned_.method, model.tuned_.value)
-    assert repr(other.tuned_.noise) == repr(model.tuned_.noise)
+    assert other.tuning_result_.parameters == model.tuning_result_.parameters
+    assert (other.tuning_result_.method, other.tuning_result_.value) == (
+        model.tuning_result_.method,
+        model.tuning_result_.value,
+    )
+    assert repr(other.tuning_result_.noise) == repr(model.tuning_result_.noise)
 
 
 @pytest.mark.parametrize(
@@ -275,9 +278,9 @@ def test_another_shape_of_the_noise_is_kept_with_its_gain(skewed, tmp_path):
     X, _ = positive_data(80)
     noise = np.random.default_rng(6).gamma(0.3, size=80) - 0.3
     model = WienerKernelRegressor(noise="auto").fit(X, np.sin(X[:, 0]) + skewed * noise)
-    assert model.tuned_.shape_gain > 3
+    assert model.tuning_result_.shape_gain > 3
     other = through_file(model, tmp_path)
-    assert other.tuned_.shape_gain == model.tuned_.shape_gain
+    assert other.tuning_result_.shape_gain == model.tuning_result_.shape_gain
     assert type(other.noise_) is type(model.noise_)
     assert_same(model, other, quantiles=False)
 

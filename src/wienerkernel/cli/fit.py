@@ -300,7 +300,7 @@ def _level_and_transform(
     model: WienerKernelRegressor, X: FloatArray, y: FloatArray
 ) -> Iterator[tuple[str, str]]:
     """What was found about the shape of the noise, its level and the transform, if any of them was asked for."""
-    tuned, auto = model.tuned_, model.noise == "auto"
+    tuned, auto = model.tuning_result_, model.noise == "auto"
     if tuned is not None and tuned.shape_gain > 0:
         yield "", f"leave-one-out log score {tuned.shape_gain:+.1f} compared with normal noise"
     if tuned is not None and (auto or model.noise_level == "input"):

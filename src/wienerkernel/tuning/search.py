@@ -76,7 +76,7 @@ class TuningResult:
     >>> from wienerkernel import RBF, WienerKernelRegressor
     >>> X = np.linspace(0, 6, 20)[:, None]
     >>> model = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.1)").fit(X, np.sin(X[:, 0]))
-    >>> model.tuned_.method, sorted(model.tuned_.parameters)
+    >>> model.tuning_result_.method, sorted(model.tuning_result_.parameters)
     ('likelihood', ['kernel.length_scale'])
     """
 

@@ -140,7 +140,7 @@ def _model_node(model: WienerKernelRegressor, writer: Writer) -> dict[str, Node]
         "kernel": kernel_node(posterior.smoother.kernel),
         "noise": noise_node(posterior.noise, writer, "noise"),
         "ridge": float(model.ridge_),
-        "tuned": _tuned_node(model.tuned_),
+        "tuned": _tuned_node(model.tuning_result_),
         "smoother": smoother_node(posterior.smoother, writer),
         "single_output": posterior.single_output,
         "ridge_is_noise_variance": posterior.ridge_is_noise_variance,
@@ -209,7 +209,7 @@ def _model_from(tree: dict[str, Node], reader: Reader) -> WienerKernelRegressor:
     model.kernel_, model.noise_, model.ridge_ = smoothed.kernel, law, ridge
     scales = _scale_from(scale, n_outputs)
     model.posterior_ = Posterior(smoothed, law, single, matched, scales, level, transform)
-    model.tuned_ = _tuned_from(tuned, model)
+    model.tuning_result_ = _tuned_from(tuned, model)
     return model
 
 
