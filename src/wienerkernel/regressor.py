@@ -145,6 +145,38 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         self.random_state = random_state
         self.dtype = dtype
 
+    @property
+    def transform(self) -> Any:
+        """The parameter; missing where it is None, since scikit-learn takes what has a ``transform`` for a transformer."""
+        if self.__dict__["transform"] is None:
+            raise AttributeError("transform=None: the model holds on the scale of y")
+        return self.__dict__["transform"]
+
+    @transform.setter
+    def transform(self, transform: Any) -> None:
+        self.__dict__["transform"] = transform
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters of the estimator by name, those of a scikit-learn kernel included.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+
+        Returns
+        -------
+        dict
+
+        Examples
+        --------
+        >>> WienerKernelRegressor(ridge=0.5).get_params()["ridge"]
+        0.5
+        """
+        params = {name: self.__dict__[name] for name in self._get_param_names()}
+        if deep and hasattr(self.kernel, "get_params"):
+            params.update((f"kernel__{name}", value) for name, value in self.kernel.get_params().items())
+        return params
+
     def fit(self, X: ArrayLike, y: ArrayLike, noise_scale: ArrayLike | None = None) -> WienerKernelRegressor:
         """Tune the unknown parameters of kernel and noise, and condition on the data.
 
@@ -200,7 +232,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         self, inputs: Array, outputs: FloatArray, scale: FloatArray
     ) -> tuple[Kernel, Noise, NoiseLevel | None, Transform | None]:
         """Kernel, noise, its level and the transform of y: as given, or tuned."""
-        transform, level = as_transform(self.transform), check_noise_level(self.noise_level)
+        transform, level = as_transform(self.__dict__["transform"]), check_noise_level(self.noise_level)
         if outputs.ndim == 2 and (_is_auto(self.noise) or level is not None or transform is not None):
             msg = "noise='auto', noise_level and transform need a single output: fit one model for each column of y"
             raise ValueError(msg)
