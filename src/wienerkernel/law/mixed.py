@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from math import comb
 from typing import Any
@@ -19,6 +18,8 @@ from .linear_combination import LinearCombination
 __all__ = ["MixedLaw"]
 
 TOLERANCE = 1e-13
+SMALL = 1e-6
+"""Below it, probabilities and densities are computed with relative accuracy."""
 
 
 class MixedLaw:
@@ -50,13 +51,19 @@ class MixedLaw:
         array = np.broadcast_to(array, np.broadcast_shapes(array.shape, self.shape))
         return np.expand_dims(array, array.ndim - len(self.shape))
 
-    def _of_parts(self, function: Callable[..., Any], y: ArrayLike, return_error: bool) -> Any:
-        result = function(self._apart(y), return_error=return_error)
-        return tuple(map(self._average, result)) if return_error else self._average(result)
+    def _of_parts(self, name: str, y: ArrayLike, return_error: bool) -> Any:
+        """Average of a function of the parts; a part's tail needs relative accuracy only where all tails are small."""
+        points = self._apart(y)
+        if name == "pdf" and np.any(self.law._batch.atomic):
+            self.law.pdf(points)  # refuses: there is none
+        result = [self._average(part) for part in self.law._batch.values(name, points, tails=False)]
+        if np.any(result[0] < SMALL):
+            result = [self._average(part) for part in getattr(self.law, name)(points, return_error=True)]
+        return tuple(result) if return_error else result[0]
 
     def pdf(self, y: ArrayLike, *, return_error: bool = False) -> Any:
         """Density at y, broadcast against S."""
-        return self._of_parts(self.law.pdf, y, return_error)
+        return self._of_parts("pdf", y, return_error)
 
     def logpdf(self, y: ArrayLike) -> FloatArray:
         """Logarithm of the density at y."""
@@ -65,11 +72,11 @@ class MixedLaw:
 
     def cdf(self, y: ArrayLike, *, return_error: bool = False) -> Any:
         """P(Y <= y)."""
-        return self._of_parts(self.law.cdf, y, return_error)
+        return self._of_parts("cdf", y, return_error)
 
     def sf(self, y: ArrayLike, *, return_error: bool = False) -> Any:
         """P(Y > y)."""
-        return self._of_parts(self.law.sf, y, return_error)
+        return self._of_parts("sf", y, return_error)
 
     def ppf(self, q: ArrayLike, *, return_error: bool = False) -> Any:
         """Quantile: the y with P(Y <= y) = q."""
