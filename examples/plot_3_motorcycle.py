@@ -22,7 +22,7 @@ from wienerkernel.experiments.datasets import load_mcycle
 X, y = load_mcycle()
 constant = WienerKernelRegressor(trend="constant").fit(X, y)
 print(len(X), "rows at", len(constant.posterior_.smoother.places), "distinct times")
-print({name: round(value, 2) for name, value in constant.tuned_.parameters.items()})
+print({name: round(value, 2) for name, value in constant.tuning_result_.parameters.items()})
 print(constant.score_report())
 
 # %%

@@ -44,7 +44,7 @@ Y = flow(X) + generator.gamma(0.5, 0.08, (150, 2))
 # the step, that is, the difference between successive states.
 
 model = WienerKernelRegressor(RBF([1.0, 1.0]) * 1.0, noise="gamma(0.5, scale=0.08)").fit(X, Y - X)
-print({name: round(value, 3) for name, value in model.tuned_.parameters.items()})
+print({name: round(value, 3) for name, value in model.tuning_result_.parameters.items()})
 test = generator.uniform([-1.8, -1.5], [1.8, 1.5], (1000, 2))
 error = model.predict(test) + test - flow(test)
 parts = model.uncertainty(test)

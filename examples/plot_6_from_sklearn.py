@@ -46,7 +46,7 @@ print(f"log-likelihood {gpr.log_marginal_likelihood_value_:.6f} and {model.log_l
 gpr = GaussianProcessRegressor(1.0 * sk.RBF(1.0) + sk.WhiteKernel(1.0)).fit(X, y)
 model = WienerKernelRegressor(1.0 * sk.RBF(1.0)).fit(X, y)
 print(gpr.kernel_)
-print({name: round(value, 3) for name, value in model.tuned_.parameters.items()})
+print({name: round(value, 3) for name, value in model.tuning_result_.parameters.items()})
 print(f"log-likelihood {gpr.log_marginal_likelihood_value_:.4f} and {model.log_likelihood():.4f}")
 
 # %%

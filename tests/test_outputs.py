@@ -77,11 +77,15 @@ def test_an_output_and_a_multiple_of_it_are_the_single_output(noise, tuning, tre
         same(ours.std(), theirs.std())
         same(ours.pdf(ours.mean()), theirs.pdf(theirs.mean()), -1, rtol=1e-5)
     length = "kernel.k2.length_scale"
-    assert both.tuned_.parameters[length] == pytest.approx(single.tuned_.parameters[length], rel=1e-6)
+    assert both.tuning_result_.parameters[length] == pytest.approx(
+        single.tuning_result_.parameters[length], rel=1e-6
+    )
     n = len(samples()[0])
-    assert both.tuned_.value == pytest.approx(2 * single.tuned_.value - n * np.log(1000), rel=1e-6)
+    assert both.tuning_result_.value == pytest.approx(
+        2 * single.tuning_result_.value - n * np.log(1000), rel=1e-6
+    )
     if tuning == "likelihood":
-        assert both.log_likelihood() == pytest.approx(both.tuned_.value, rel=1e-9)
+        assert both.log_likelihood() == pytest.approx(both.tuning_result_.value, rel=1e-9)
 
 
 def test_the_order_of_the_outputs_does_not_matter():
@@ -173,7 +177,11 @@ def test_a_saved_model_keeps_the_scales(tmp_path):
     model = WienerKernelRegressor().fit(X, Y)
     model.save(tmp_path / "model.wk")
     again = wienerkernel.load(tmp_path / "model.wk")
-    assert again.output_scale_.tolist() == model.output_scale_.tolist() == again.tuned_.output_scale.tolist()
+    assert (
+        again.output_scale_.tolist()
+        == model.output_scale_.tolist()
+        == again.tuning_result_.output_scale.tolist()
+    )
     assert again.predict_interval(Z).tolist() == model.predict_interval(Z).tolist()
     assert again.uncertainty(Z).total.tolist() == model.uncertainty(Z).total.tolist()
 

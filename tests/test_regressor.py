@@ -550,8 +550,12 @@ class TestTuning:
         assert model.noise_.std() == pytest.approx(0.1, rel=0.3)
         assert model.ridge_ == pytest.approx(model.noise_.var())
         np.testing.assert_allclose(model.predict([[0.5]]), np.sin(0.5), atol=0.1)
-        assert model.tuned_.method == "likelihood"
-        assert set(model.tuned_.parameters) == {"kernel.k1.value", "kernel.k2.length_scale", "noise.std"}
+        assert model.tuning_result_.method == "likelihood"
+        assert set(model.tuning_result_.parameters) == {
+            "kernel.k1.value",
+            "kernel.k2.length_scale",
+            "noise.std",
+        }
 
     def test_a_family_is_fitted_and_an_unknown_one_needs_tuning(self):
         rng = np.random.default_rng(1)

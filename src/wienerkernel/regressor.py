@@ -20,12 +20,14 @@ from .decisions.design import NextSample, SamplesNeeded, next_sample, samples_ne
 from .kernels import Kernel, as_kernel
 from .noise import Noise
 from .noise.family import known_noise
+from .noise.level import NoiseLevel, check_noise_level, checked_level
 from .posterior import LeaveOneOut, Posterior, PredictionGradient, PredictiveDistribution, Uncertainty
 from .smoother import Smoother
 from .smoother.fast_predictor import FastPredictor
 from .smoother.ridge_path import RidgePath
 from .smoother.samples import Samples
 from .smoother.updates import extended, without
+from .transform import Transform, as_transform
 from .validation import (
     PRECISIONS,
     centered_targets,
@@ -33,6 +35,7 @@ from .validation import (
     check_array_api_outputs,
     check_independent,
     check_noise_scale,
+    check_query_scale,
     check_size,
     check_spans,
     is_plain,
@@ -61,11 +64,20 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         The law of M: a law, its name with parameters such as ``"gamma(0.25, scale=2)"``, recorded residuals, a
         mixture or a chaos expansion. Unknown parameters are tuned: None is normal noise of unknown variance (the
         standard normal law if ``tuning=None``), a :class:`Family` or a bare name such as ``"gamma"`` has free scale and
-        shapes, and ``"residuals"`` takes the shape from replicates or leave-one-out residuals.
+        shapes, and ``"residuals"`` takes the shape from replicates or leave-one-out residuals. ``"auto"`` learns a
+        noise level and, for positive y, a transform as well, and the shape of the noise where it is clearly not normal;
+        it has a constant trend at least.
     ridge : float, default=None
         The ridge rho^2. None is the noise (co)variance, for which the mean is that of a Gaussian process.
     trend : {None, "constant", "linear"}, default=None
         Basis functions that are estimated without penalty (universal kriging).
+    noise_level : None, "input" or callable, default=None
+        The level s(x) of the noise s(x) M: constant, learned as a smooth function of x, or given as a function that
+        takes an array (m, d) and returns positive values (m,).
+    transform : None, "log", "box-cox", "yeo-johnson" or tuple of three callables, default=None
+        The scale on which the model holds, T(y) = f(x) + s(x) M; the exponent is learned. The callables are T, its
+        inverse and its derivative. ``predict``, distributions and scores are on the scale of y; ``uncertainty`` and
+        everything else about f are on the transformed scale.
     tuning : {"likelihood", "loo", None}, default="likelihood"
         How the hyperparameters of the kernel and the unknown parameters of the noise are found: by the Gaussian
         quasi-likelihood with the variance of the noise, by the leave-one-out log score under the exact law of the
@@ -87,7 +99,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         Output k has the kernel ``output_scale_[k]**2 * kernel_`` and ``output_scale_[k]`` times noise of the law
         ``noise_``. The scales are tuned, with product 1, if there are several outputs and both the amplitude of the
         kernel and the standard deviation of the noise are tuned; otherwise they are 1.
-    tuned_ : TuningResult or None
+    tuning_result_ : TuningResult or None
         The tuned parameters by name, and the value of the objective.
     posterior_ : Posterior
         The fitted model, which all methods evaluate.
@@ -115,6 +127,8 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         noise: Any = None,
         ridge: float | None = None,
         trend: str | None = None,
+        noise_level: Any = None,
+        transform: Any = None,
         tuning: str | None = "likelihood",
         n_restarts: int = 0,
         random_state: RandomState = None,
@@ -124,10 +138,44 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         self.noise = noise
         self.ridge = ridge
         self.trend = trend
+        self.noise_level = noise_level
+        self.transform = transform
         self.tuning = tuning
         self.n_restarts = n_restarts
         self.random_state = random_state
         self.dtype = dtype
+
+    @property
+    def transform(self) -> Any:
+        """The parameter; missing where it is None, since scikit-learn takes what has a ``transform`` for a transformer."""
+        if self.__dict__["transform"] is None:
+            raise AttributeError("transform=None: the model holds on the scale of y")
+        return self.__dict__["transform"]
+
+    @transform.setter
+    def transform(self, transform: Any) -> None:
+        self.__dict__["transform"] = transform
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters of the estimator by name, those of a scikit-learn kernel included.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+
+        Returns
+        -------
+        dict
+
+        Examples
+        --------
+        >>> WienerKernelRegressor(ridge=0.5).get_params()["ridge"]
+        0.5
+        """
+        params = {name: self.__dict__[name] for name in self._get_param_names()}
+        if deep and hasattr(self.kernel, "get_params"):
+            params.update((f"kernel__{name}", value) for name, value in self.kernel.get_params().items())
+        return params
 
     def fit(self, X: ArrayLike, y: ArrayLike, noise_scale: ArrayLike | None = None) -> WienerKernelRegressor:
         """Tune the unknown parameters of kernel and noise, and condition on the data.
@@ -155,42 +203,62 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         """
         inputs, outputs = self._data(X, y, reset=True)
         scale = check_noise_scale(noise_scale, inputs.shape[0], invertible=self.ridge is None)
-        kernel, noise = self._learn(inputs, outputs, scale)
+        kernel, noise, level, transform = self._learn(inputs, outputs, scale)
+        trend = self._trend
+        outputs, scale = _carried(inputs, outputs, scale, level, transform)
         regularizer, ridge = regularizer_of(self.ridge, scale, noise.var())
         samples = Samples.collapse(inputs, regularizer, scale)
         self.__dict__.pop("posterior_", None)  # two factors may not fit into memory
         n_outputs = 1 if outputs.ndim == 1 else outputs.shape[1]
-        units = np.ones(n_outputs) if self.tuned_ is None else self.tuned_.output_scale
-        smoother = Smoother(
-            kernel, samples, centered_targets(outputs, scale, noise.mean(), units), self.trend
-        )
+        units = np.ones(n_outputs) if self.tuning_result_ is None else self.tuning_result_.output_scale
+        smoother = Smoother(kernel, samples, centered_targets(outputs, scale, noise.mean(), units), trend)
         self.kernel_, self.noise_, self.ridge_ = kernel, noise, ridge
-        self.posterior_ = Posterior(smoother, noise, outputs.ndim == 1, self.ridge is None, units)
+        self.posterior_ = Posterior(
+            smoother, noise, outputs.ndim == 1, self.ridge is None, units, level, transform
+        )
         return self
+
+    @property
+    def _trend(self) -> str | None:
+        """The trend; noise="auto" has a constant one at least."""
+        return "constant" if self.trend is None and _is_auto(self.noise) else self.trend
 
     @property
     def output_scale_(self) -> FloatArray:
         """Scales of the outputs, (n_y,)."""
         return self.posterior_.output_scale
 
-    def _learn(self, inputs: Array, outputs: FloatArray, scale: FloatArray) -> tuple[Kernel, Noise]:
-        """Kernel and noise: as given, or tuned."""
+    def _learn(
+        self, inputs: Array, outputs: FloatArray, scale: FloatArray
+    ) -> tuple[Kernel, Noise, NoiseLevel | None, Transform | None]:
+        """Kernel, noise, its level and the transform of y: as given, or tuned."""
+        transform, level = as_transform(self.__dict__["transform"]), check_noise_level(self.noise_level)
+        if outputs.ndim == 2 and (_is_auto(self.noise) or level is not None or transform is not None):
+            msg = "noise='auto', noise_level and transform need a single output: fit one model for each column of y"
+            raise ValueError(msg)
         if self.tuning is None:
-            self.tuned_ = None
-            return as_kernel(self.kernel), known_noise(self.noise)
-        from .tuning import Data, tune
+            if _is_auto(self.noise) or isinstance(level, str) or (transform is not None and transform.free):
+                msg = "noise='auto', a learned noise_level and a transform with a free exponent need tuning: set tuning='likelihood'"
+                raise ValueError(msg)
+            transform = None if transform is None else transform.for_data(outputs)
+            self.tuning_result_ = None
+            return as_kernel(self.kernel), known_noise(self.noise), level, transform
+        from .tuning import Data, learn
 
         check_spans(inputs, outputs)
         ridge = None if self.ridge is None else regularizer_of(self.ridge, scale, 1.0)[1]
-        self.tuned_ = tune(
-            Data(arrays.as_float64(inputs), outputs.reshape(len(outputs), -1), scale, ridge, self.trend),
+        self.tuning_result_ = learn(
+            Data(arrays.as_float64(inputs), outputs.reshape(len(outputs), -1), scale, ridge, self._trend),
             None if self.kernel is None else as_kernel(self.kernel),
             self.noise,
+            level=level,
+            transform=transform,
             method=self.tuning,
             n_restarts=self.n_restarts,
             random_state=self.random_state,
         )
-        return self.tuned_.kernel, self.tuned_.noise
+        found = self.tuning_result_
+        return found.kernel, found.noise, found.level, found.transform
 
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, noise_scale: ArrayLike | None = None
@@ -226,6 +294,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
             msg = f"X must be an array of {arrays.library(old.places)}, like those that the model was fitted with, got {type(X)}"
             raise TypeError(msg)
         check_independent(old.scale, scale)
+        outputs, scale = _carried(inputs, outputs, scale, self.posterior_.level, self.posterior_.transform)
         targets = centered_targets(outputs, scale, self.noise_.mean(), self.output_scale_)
         regularizer = regularizer_of(self.ridge, scale, self.noise_.var())[0]
         grown = extended(smoother, inputs, regularizer, scale, targets)
@@ -339,6 +408,8 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
             msg = "at most one of return_std, return_cov and return_uncertainty can be True"
             raise ValueError(msg)
         posterior, query = self._fitted, self._query(X)
+        if posterior.transform is not None:
+            return self._predict_transformed(query, return_std, return_cov, return_uncertainty)
         if return_uncertainty:
             return posterior.mean_and_uncertainty(query)
         if return_std:
@@ -348,14 +419,47 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
             return posterior.mean_and_covariance(query)
         return posterior.mean(query)
 
-    def uncertainty(self, X: ArrayLike) -> Uncertainty:
-        """Split the variance at the rows of X by cause.
+    def _predict_transformed(self, query: Array, std: bool, cov: bool, uncertainty: bool) -> Any:
+        """Mean of a new observation on the scale of y, and what else is asked for."""
+        mean = self.posterior_.distribution(query, "observation").mean()
+        if cov:
+            msg = "return_cov is not available with a transform: draw functions with sample_y instead"
+            raise ValueError(msg)
+        if std:
+            return mean, self.posterior_.distribution(query, "function").std()
+        return (mean, self.posterior_.uncertainty(query)) if uncertainty else mean
 
-        The model part has a rounding error of about 1e-16 k(x, x), less at rows of X that have samples.
+    def predict_noise_scale(self, X: ArrayLike) -> FloatArray:
+        """Level s(x) of the noise s(x) M of a new observation, relative to the law ``noise_``.
 
         Parameters
         ----------
         X : array-like of shape (m, d)
+
+        Returns
+        -------
+        ndarray of shape (m,)
+            1 without a ``noise_level``.
+
+        Examples
+        --------
+        >>> model = WienerKernelRegressor(noise_level=lambda X: 1 + X[:, 0], tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
+        >>> model.predict_noise_scale([[2.0]]).tolist()
+        [3.0]
+        """
+        level, query = self._fitted.level, self._query(X)
+        return np.ones(query.shape[0]) if level is None else level(arrays.as_numpy(query))
+
+    def uncertainty(self, X: ArrayLike, noise_scale: ArrayLike | None = None) -> Uncertainty:
+        """Split the variance at the rows of X by cause.
+
+        With a ``transform``, these are variances on the transformed scale, where they add up. The model part has a rounding error of about 1e-16 k(x, x), less at rows of X that have samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+        noise_scale : array-like of shape (m,), default=None
+            Factors of the noise of new observations, beside the level of the model.
 
         Returns
         -------
@@ -369,10 +473,15 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         >>> parts.noise.round(4).tolist(), parts.model.round(4).tolist(), parts.aleatoric.tolist()
         ([0.2293, 0.0], [0.1732, 1.0], [1.0, 1.0])
         """
-        return self._fitted.uncertainty(self._query(X))
+        query = self._query(X)
+        return self._fitted.uncertainty(query, check_query_scale(noise_scale, query.shape[0]))
 
     def predict_distribution(
-        self, X: ArrayLike, of: str = "estimate", verbose: bool = False
+        self,
+        X: ArrayLike,
+        of: str = "estimate",
+        verbose: bool = False,
+        noise_scale: ArrayLike | None = None,
     ) -> PredictiveDistribution:
         """Prediction at the rows of X as a random variable.
 
@@ -384,10 +493,13 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
             observation (all three).
         verbose : bool, default=False
             Show the progress of computations that take more than a few seconds on stderr.
+        noise_scale : array-like of shape (m,), default=None
+            Factors of the noise of new observations, beside the level of the model.
 
         Returns
         -------
         PredictiveDistribution
+            On the scale of y, also for a model with a ``transform``.
 
         Examples
         --------
@@ -396,10 +508,16 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         >>> Y.mean().round(4).tolist(), Y.ppf(0.95).round(4).tolist()
         ([0.3386], [2.2865])
         """
-        return self._fitted.distribution(self._query(X), of, verbose)
+        query = self._query(X)
+        return self._fitted.distribution(query, of, verbose, check_query_scale(noise_scale, query.shape[0]))
 
     def predict_quantiles(
-        self, X: ArrayLike, quantiles: ArrayLike, of: str = "observation", verbose: bool = False
+        self,
+        X: ArrayLike,
+        quantiles: ArrayLike,
+        of: str = "observation",
+        verbose: bool = False,
+        noise_scale: ArrayLike | None = None,
     ) -> FloatArray:
         """Quantiles of the prediction.
 
@@ -410,6 +528,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
             Levels between 0 and 1.
         of : {"estimate", "function", "observation"}, default="observation"
         verbose : bool, default=False
+        noise_scale : array-like of shape (m,), default=None
 
         Returns
         -------
@@ -425,12 +544,17 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         if levels.ndim != 1 or not np.all((levels >= 0) & (levels <= 1)):
             msg = f"quantiles must be a one-dimensional sequence of levels between 0 and 1, got {quantiles!r}"
             raise ValueError(msg)
-        distribution = self.predict_distribution(X, of, verbose)
+        distribution = self.predict_distribution(X, of, verbose, noise_scale)
         curves = distribution.ppf(levels.reshape(-1, *[1] * len(distribution.shape)))
         return np.moveaxis(curves, 0, -1)
 
     def predict_interval(
-        self, X: ArrayLike, coverage: float = 0.9, of: str = "observation", verbose: bool = False
+        self,
+        X: ArrayLike,
+        coverage: float = 0.9,
+        of: str = "observation",
+        verbose: bool = False,
+        noise_scale: ArrayLike | None = None,
     ) -> FloatArray:
         """Equal-tailed interval of the prediction.
 
@@ -440,6 +564,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         coverage : float, default=0.9
         of : {"estimate", "function", "observation"}, default="observation"
         verbose : bool, default=False
+        noise_scale : array-like of shape (m,), default=None
 
         Returns
         -------
@@ -455,10 +580,15 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         if not 0 < coverage < 1:
             msg = f"coverage must lie strictly between 0 and 1, got {coverage!r}"
             raise ValueError(msg)
-        return self.predict_quantiles(X, [(1 - coverage) / 2, (1 + coverage) / 2], of, verbose)
+        return self.predict_quantiles(X, [(1 - coverage) / 2, (1 + coverage) / 2], of, verbose, noise_scale)
 
     def sample_y(
-        self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = 0, of: str = "function"
+        self,
+        X: ArrayLike,
+        n_samples: int = 1,
+        random_state: RandomState = 0,
+        of: str = "function",
+        noise_scale: ArrayLike | None = None,
     ) -> FloatArray:
         """Draw functions, as scikit-learn's ``GaussianProcessRegressor.sample_y``.
 
@@ -468,6 +598,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         n_samples : int, default=1
         random_state : int, numpy Generator or RandomState, or None, default=0
         of : {"estimate", "function", "observation"}, default="function"
+        noise_scale : array-like of shape (m,), default=None
 
         Returns
         -------
@@ -479,7 +610,9 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         >>> model.sample_y([[0.0], [0.5]], n_samples=3).shape
         (2, 3)
         """
-        draws = self.predict_distribution(X, of).rvs(n_samples, random_state=random_state)
+        draws = self.predict_distribution(X, of, noise_scale=noise_scale).rvs(
+            n_samples, random_state=random_state
+        )
         return np.moveaxis(draws, 0, -1)
 
     def predict_gradient(self, X: ArrayLike) -> PredictionGradient:
@@ -679,13 +812,17 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         """
         return self._fitted.leave_one_out()
 
-    def score_report(self, X: ArrayLike | None = None, y: ArrayLike | None = None) -> ScoreReport:
+    def score_report(
+        self, X: ArrayLike | None = None, y: ArrayLike | None = None, noise_scale: ArrayLike | None = None
+    ) -> ScoreReport:
         """How well calibrated the model is: on its own samples, each left out in turn, or on new ones.
 
         Parameters
         ----------
         X : array-like of shape (m, d), default=None
         y : array-like of shape (m,) or (m, n_y), default=None
+        noise_scale : array-like of shape (m,), default=None
+            Factors of the noise of the new observations.
 
         Returns
         -------
@@ -701,7 +838,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         check_is_fitted(self)
         from .evaluation.diagnostics import score_report
 
-        return score_report(self, X, y)
+        return score_report(self, X, y, noise_scale)
 
     def feature_weights(self) -> ChaosForm:
         """Chaos form of the weights W in f(x) = W'phi(x) (Lemma 1), for ``kernel=FeatureMap(...)``.
@@ -762,8 +899,32 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         >>> round(model.score([[0.0], [1.0]], [0.0, 1.0]), 4)
         0.3378
         """
-        mean = self.predict(X) + self.output_scale_ * self.noise_.mean()
+        mean = self.predict(X)
+        if self.posterior_.transform is None:
+            level = self.predict_noise_scale(X).reshape(-1, *[1] * (mean.ndim - 1))
+            mean = mean + self.output_scale_ * self.noise_.mean() * level
         return float(r2_score(y, mean, sample_weight=sample_weight))
+
+
+def _is_auto(noise: Any) -> bool:
+    return isinstance(noise, str) and noise == "auto"
+
+
+def _carried(
+    inputs: Array,
+    outputs: FloatArray,
+    scale: FloatArray,
+    level: NoiseLevel | None,
+    transform: Transform | None,
+) -> tuple[FloatArray, FloatArray]:
+    """Outputs on the scale of the model, and noise scales that include the level."""
+    if transform is not None:
+        transform.check(outputs)
+        outputs = transform(outputs)
+    if level is not None:
+        values = checked_level(level(arrays.as_numpy(inputs)), inputs.shape[0])
+        scale = scale * values if scale.ndim == 1 else scale * values[:, None]
+    return outputs, scale
 
 
 def _is_plain_vector(y: Any, n: int) -> bool:

@@ -22,6 +22,7 @@ __all__ = [
     "check_array_api_outputs",
     "check_independent",
     "check_noise_scale",
+    "check_query_scale",
     "check_size",
     "check_spans",
     "is_plain",
@@ -66,6 +67,17 @@ def check_spans(X: Array, y: FloatArray) -> None:
                     f"to be squared{' twice' * (root < 1)} in float64; rescale {name}"
                 )
                 raise ValueError(msg)
+
+
+def check_query_scale(noise_scale: ArrayLike | None, n: int) -> FloatArray | None:
+    """Noise scales of n new observations, (n,), or None."""
+    if noise_scale is None:
+        return None
+    scale = np.asarray(noise_scale, dtype=np.float64)
+    if scale.ndim > 1 or scale.shape not in ((), (n,)):
+        msg = f"noise_scale must have one value for each of the {n} rows of X, got shape {scale.shape}"
+        raise ValueError(msg)
+    return check_noise_scale(scale, n)
 
 
 def check_noise_scale(noise_scale: ArrayLike | None, n: int, invertible: bool = False) -> FloatArray:

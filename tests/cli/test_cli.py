@@ -268,6 +268,163 @@ def test_existing_files_are_kept_unless_forced(data, fails, run, tmp_path, model
     assert load(out).n_features_in_ == 1
 
 
+# ---- noise levels, noise scales and transforms
+
+
+@pytest.fixture(scope="module")
+def skewed(tmp_path_factory):
+    """A table of positive responses with a scale per sample, and a model fitted to it with noise="auto"."""
+    rng = np.random.default_rng(1)
+    x, s = np.linspace(0, 5, 40).round(3), np.tile([0.5, 1.0, 2.0, 1.5], 10)
+    y = np.exp(np.sin(x) + 0.3 * s * rng.normal(size=40)).round(5)
+    folder = tmp_path_factory.mktemp("skewed")
+    np.savetxt(folder / "d.csv", np.column_stack([x, y, s]), "%.17g", ",", header="x,y,s", comments="")
+    return folder / "d.csv", x[:, None], y, s
+
+
+@pytest.fixture(scope="module")
+def auto(skewed, tmp_path_factory):
+    """A saved model with a transform and a level."""
+    _, X, _, _ = skewed
+    rng = np.random.default_rng(2)
+    y = np.exp(np.sin(X[:, 0]) + 0.05 * np.exp(X[:, 0] / 2) * rng.normal(size=40))
+    fitted = WienerKernelRegressor(noise="auto").fit(X, y)
+    assert fitted.posterior_.level is not None
+    path = tmp_path_factory.mktemp("auto") / "auto.wk"
+    save(fitted, path)
+    return path
+
+
+def test_fit_says_what_auto_found(skewed, run, tmp_path):
+    data, X, y, _ = skewed
+    code, shown, said = run(
+        "fit", data, "--target", "y", "--inputs", "x", "--noise", "auto", "-o", tmp_path / "m.wk"
+    )
+    assert code == 0, said
+    found = WienerKernelRegressor(noise="auto").fit(X, y).tuning_result_
+    assert f"  transform  box-cox, exponent {round(found.transform.lam, 3):g}" in shown
+    assert f"(log evidence {found.level_evidence:+.1f})" in shown
+    assert shown.count("  level      ") == 1
+    assert "averaged over the data; on the transformed scale\n" in shown
+    fitted = load(tmp_path / "m.wk")
+    np.testing.assert_allclose(fitted.posterior_.transform.lam, found.transform.lam, rtol=1e-12)
+
+
+def test_fit_says_between_which_levels_the_noise_varies(run, tmp_path):
+    rng = np.random.default_rng(0)
+    x = np.linspace(0, 5, 60)
+    y = np.sin(x) + 0.1 * np.exp(0.5 * x) * rng.normal(size=60)
+    np.savetxt(tmp_path / "d.csv", np.column_stack([x, y]), "%.17g", ",", header="x,y", comments="")
+    command = ["fit", tmp_path / "d.csv", "--target", "y", "-o", tmp_path / "m.wk", "--force"]
+    _, shown, _ = run(*command, "--noise-level", "input")
+    model = WienerKernelRegressor(noise_level="input", random_state=0).fit(x[:, None], y)
+    low, high = np.quantile(model.predict_noise_scale(x[:, None]), [0, 1])
+    assert f"  level      varies with x between {low:.3g} and {high:.3g} times the noise" in shown
+    assert "transform" not in shown
+    assert "level" not in run(*command)[1]
+    assert "transform  none: only positive observations" in run(*command, "--noise", "auto")[1]
+
+
+def test_fit_says_why_a_level_is_constant(run, tmp_path):
+    rng = np.random.default_rng(0)
+    x = np.linspace(0, 5, 60)
+    y = np.sin(x) + 0.3 * rng.normal(size=60)
+    for n, message in (
+        (60, "constant: a varying one has lower evidence (log evidence -"),
+        (10, "too few samples"),
+    ):
+        np.savetxt(tmp_path / "d.csv", np.column_stack([x, y])[:n], "%.17g", ",", header="x,y", comments="")
+        command = ["fit", tmp_path / "d.csv", "--target", "y", "-o", tmp_path / "m.wk", "--force"]
+        assert message in run(*command, "--noise", "auto")[1]
+
+
+def test_a_column_can_scale_the_noise_and_is_not_an_input_then(skewed, run, tmp_path):
+    data, X, y, s = skewed
+    command = [
+        "fit",
+        data,
+        "--target",
+        "y",
+        "--noise-scale",
+        "s",
+        "--transform",
+        "log",
+        "--kernel",
+        "2*rbf(0.7)",
+    ]
+    code, _, said = run(*command, "--noise", "norm(0, 0.3)", "--tuning", "none", "-o", tmp_path / "m.wk")
+    assert code == 0, said
+    model = load(tmp_path / "m.wk")
+    assert model.feature_names_in_.tolist() == ["x"]
+    expected = WienerKernelRegressor(2.0 * RBF(0.7), noise="norm(0, 0.3)", transform="log", tuning=None).fit(
+        X, y, s
+    )
+    np.testing.assert_array_equal(model.posterior_.smoother.dual, expected.posterior_.smoother.dual)
+    code, shown, said = run("predict", tmp_path / "m.wk", data, "--noise-scale", "s", "--interval", "0.8")
+    assert code == 0
+    assert said == "note: std_noise, std_model, std_aleatoric are on the transformed scale (log)\n"
+    law, parts = expected.predict_distribution(X, "observation", noise_scale=s), expected.uncertainty(X, s)
+    for name, values in {
+        "mean": law.mean(),
+        "lower": law.ppf(0.1),
+        "upper": law.ppf(0.9),
+        "std_aleatoric": np.sqrt(parts.aleatoric),
+    }.items():
+        np.testing.assert_allclose([float(row[name]) for row in rows_of(shown)], values, rtol=1e-12)
+
+
+def test_all_commands_take_a_model_with_a_transform_and_a_level(auto, new, run, tmp_path):
+    law = load(auto).predict_distribution([[-1.5], [0.25], [9.0]], "observation")
+    code, shown, said = run("predict", auto, new)
+    assert code == 0, said
+    np.testing.assert_allclose([float(row["mean"]) for row in rows_of(shown)], law.mean(), rtol=1e-12)
+    assert "on the transformed scale (box-cox" in said
+    code, shown, said = run("plan", auto, "--at", "1", "--std", "0.1")
+    assert code == 0, said
+    assert "note: all standard deviations are on the transformed scale (box-cox" in said
+    assert "One sample helps most at x = " in shown
+    code, _, said = run("report", auto, "-o", tmp_path / "r.html")
+    assert code == 0, said
+    page = (tmp_path / "r.html").read_text()
+    assert "standard deviations are on the transformed scale (box-cox" in page
+    assert '"targets":["y, transformed"]' in page
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        (["--noise-scale", "q"], 1, "there is no column 'q'; the columns are a, b, y, note"),
+        (["--noise-scale", "b"], 1, "--noise-scale needs positive numbers, but column 'b' has -"),
+        (["--noise-scale", "y"], 2, "--noise-scale must be another column than the target"),
+        (["--transform", "log"], 1, "--transform log needs positive numbers, but column 'y' has -"),
+        (["--transform", "box-cox"], 1, "--transform box-cox needs positive numbers, but column 'y' has -"),
+        (["--transform", "box-cox", "--tuning", "none"], 2, "need estimation: remove --tuning none"),
+        (["--noise-level", "input", "--tuning", "none"], 2, "need estimation: remove --tuning none"),
+        (["--noise", "auto", "--tuning", "none"], 2, "needs estimation: remove --tuning none"),
+    ],
+)
+def test_mistakes_about_levels_scales_and_transforms_are_one_line(
+    options, code, message, data, fails, tmp_path
+):
+    command = ["fit", data, "--target", "y", "--inputs", "a", *options, "-o", tmp_path / "m.wk"]
+    assert message in fails(*command, expected=code)
+    assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ("q", "there is no column 'q'"),
+        ("s", "n.csv: --noise-scale needs positive numbers, but column 's' has 0"),
+    ],
+)
+def test_mistakes_about_noise_scales_in_predict_are_one_line(column, message, model, fails, tmp_path):
+    (tmp_path / "n.csv").write_text("x,s\n1,1\n2,0\n")
+    command = ["predict", model, tmp_path / "n.csv", "-o", tmp_path / "p.csv"]
+    assert message in fails(*command, "--noise-scale", column)
+    assert [path.name for path in tmp_path.iterdir()] == ["n.csv"]
+
+
 # ---- predict
 
 
@@ -321,9 +478,9 @@ def test_predict_streams_long_tables_in_chunks(model, run, tmp_path, monkeypatch
     sizes = []
     original = WienerKernelRegressor.predict_distribution
 
-    def recorded(self, X, of):
+    def recorded(self, X, of, **options):
         sizes.append(len(X))
-        return original(self, X, of)
+        return original(self, X, of, **options)
 
     monkeypatch.setattr(WienerKernelRegressor, "predict_distribution", recorded)
     x = np.linspace(-2, 2, 5000)

@@ -17,6 +17,8 @@ MODELS = {
     "ridge above the noise": {"ridge": 4.0},
     "constant trend": {"trend": "constant"},
     "trend and ridge": {"trend": "linear", "ridge": 3.0},
+    "noise level": {"noise_level": lambda x: 2 / (2 + np.abs(x[:, 0]))},
+    "noise level and ridge": {"noise_level": lambda x: 2 / (2 + np.abs(x[:, 0])), "ridge": 0.7},
 }
 
 

@@ -130,6 +130,16 @@ def test_quantile_pairs_compare_residuals_with_the_noise():
     np.testing.assert_allclose(np.sort(report.standardized), of_residuals)
 
 
+def test_residuals_of_a_transformed_response_are_standardized_on_the_transformed_scale():
+    X = np.linspace(0, 5, 20)[:, None]
+    y = np.exp(np.sin(X[:, 0]) + 0.2 * np.cos(7 * X[:, 0]))
+    options = {"noise": "norm(0, 0.2)", "tuning": None}
+    of_y = WienerKernelRegressor(RBF(1.0), transform="log", **options).fit(X, y).score_report()
+    of_log = WienerKernelRegressor(RBF(1.0), **options).fit(X, np.log(y)).score_report()
+    np.testing.assert_allclose(of_y.standardized, of_log.standardized, rtol=1e-9)
+    np.testing.assert_allclose(of_y.pit, of_log.pit, rtol=1e-9)
+
+
 def test_report_prints_scores_and_what_to_expect():
     text = str(score_report(_model().fit(*_samples())))
     assert "log_score" in text

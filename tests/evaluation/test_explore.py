@@ -114,6 +114,21 @@ def test_own_model_is_shown_as_it_is_until_a_control_moves():
     assert noise.var() == pytest.approx(1.0)
 
 
+def test_a_model_keeps_its_level_trend_and_transformed_scale_when_a_control_moves():
+    X = np.linspace(0, 5, 40)[:, None]
+    noise = 0.05 * np.exp(X[:, 0] / 2) * np.random.default_rng(2).normal(size=40)
+    model = WienerKernelRegressor(noise="auto").fit(X, np.exp(np.sin(X[:, 0]) + noise))
+    own = model.posterior_
+    assert own.level is not None
+    page = _page(ModelScene(model))
+    assert "on the transformed scale (box-cox" in page.scene.introduction
+    page.scene.law.value = "normal"
+    page.refit()
+    assert page.posterior is not own
+    np.testing.assert_allclose(page.posterior.mean(X), own.mean(X), rtol=1e-6)
+    np.testing.assert_allclose(page.posterior.uncertainty(X).total, own.uncertainty(X).total, rtol=1e-6)
+
+
 def test_input_and_output_can_be_chosen():
     model = _model(d=2, outputs=2, noise="norm(0, 1)")
     page = _page(ModelScene(model))

@@ -49,6 +49,16 @@ def test_tubes_are_nested_and_named_by_cause(model):
     assert orders == sorted(orders, reverse=True), "a wider tube would hide a narrower one"
 
 
+def test_tubes_of_a_transformed_response_are_on_the_transformed_scale():
+    X, y = np.array([[0.0], [1.0], [2.0]]), np.array([1.0, 2.0, 4.0])
+    options = {"noise": "norm(0, 0.2)", "tuning": None}
+    of_y = WienerKernelRegressor(RBF(1.0), transform="log", **options).fit(X, y)
+    of_log = WienerKernelRegressor(RBF(1.0), **options).fit(X, np.log(y))
+    one, other = (TubeDisplay.from_estimator(model, X) for model in (of_y, of_log))
+    np.testing.assert_array_equal(one.mean, other.mean)
+    np.testing.assert_array_equal(one.uncertainty.total, other.uncertainty.total)
+
+
 def test_the_report_takes_names_and_colors_from_the_one_table(model):
     html = page(contents(model))
     for name, (light, dark) in COLORS.items():

@@ -43,6 +43,7 @@ from wienerkernel.io.files import atomic_write
 from wienerkernel.io.store import FormatError, archive, load, save
 from wienerkernel.io.store.smoother import packed, unpacked
 from wienerkernel.noise import ScipyNoise
+from wienerkernel.transform import BoxCox
 
 KERNELS = {
     "rbf": RBF(0.7),
@@ -84,6 +85,14 @@ def data(n=25, n_outputs=None):
     return X, y if n_outputs is None else np.stack([y, *rng.normal(size=(n_outputs - 1, n))], axis=1)
 
 
+def positive_data(n=40):
+    """Positive responses of two inputs, with noise whose level grows with the first one."""
+    rng = np.random.default_rng(5)
+    X = rng.uniform(-2, 2, size=(n, 2))
+    X[-5:] = X[:5]
+    return X, np.exp(np.sin(X @ [1.0, 0.5]) + np.exp(X[:, 0] - 2) * rng.normal(size=n))
+
+
 def through_file(model, folder):
     path = folder / "model.wk"
     save(model, path)
@@ -109,6 +118,48 @@ def assert_same(one, other, quantiles=True):
         np.testing.assert_array_equal(first.ppf(0.9), second.ppf(0.9))
         np.testing.assert_array_equal(first.cdf(first.mean()), second.cdf(second.mean()))
     np.testing.assert_array_equal(one.sample_y(Z, 3), other.sample_y(Z, 3))
+
+
+def assert_same_scales(one, other):
+    """Equal noise levels, transforms, and distributions on the scale of y."""
+    Z = np.random.default_rng(3).uniform(-3, 3, size=(4, 2))
+    asked = [
+        lambda model: model.predict(Z, return_std=True),
+        lambda model: model.predict_noise_scale(Z),
+        lambda model: model.predict_distribution(Z, "function").ppf(0.9),
+        lambda model: model.predict_distribution(Z, "observation").ppf([[0.05], [0.9]]),
+        lambda model: model.predict_distribution(Z, "observation", noise_scale=[1.0, 2.0, 0.5, 1.0]).cdf(1.2),
+        lambda model: model.score_report().pit,
+        lambda model: model.score_report(Z[:2], [0.7, 1.3]).crps,
+        lambda model: list(model.score_report().summary().values()),
+        lambda model: model.sample_y(Z, 3),
+        *(
+            lambda model, part=part: getattr(model.uncertainty(Z), part)
+            for part in ("noise", "model", "aleatoric")
+        ),
+    ]
+    for ask in asked:
+        np.testing.assert_array_equal(ask(one), ask(other), strict=True)
+    assert one.posterior_.transform == other.posterior_.transform
+    for name in ("level_evidence", "shape_gain", "parameters", "n_evaluations", "value"):
+        assert getattr(one.tuning_result_, name) == getattr(other.tuning_result_, name)
+    assert other.tuning_result_.level is other.posterior_.level
+    assert other.tuning_result_.transform is other.posterior_.transform
+
+
+@pytest.fixture(scope="module")
+def scaled():
+    """A fitted model with a learned noise level and a learned transform."""
+    model = WienerKernelRegressor(noise="auto").fit(*positive_data())
+    assert model.posterior_.level is not None
+    assert model.posterior_.transform is not None
+    return model
+
+
+@pytest.fixture
+def scaled_file(scaled, tmp_path):
+    save(scaled, tmp_path / "scaled.wk")
+    return (tmp_path / "scaled.wk").read_bytes()
 
 
 @pytest.fixture(scope="module")
@@ -183,9 +234,68 @@ def test_what_was_tuned_is_kept(noise, tuning, tmp_path):
     model.fit(X, y)
     other = through_file(model, tmp_path)
     assert_same(model, other, quantiles=False)
-    assert other.tuned_.parameters == model.tuned_.parameters
-    assert (other.tuned_.method, other.tuned_.value) == (model.tuned_.method, model.tuned_.value)
-    assert repr(other.tuned_.noise) == repr(model.tuned_.noise)
+    assert other.tuning_result_.parameters == model.tuning_result_.parameters
+    assert (other.tuning_result_.method, other.tuning_result_.value) == (
+        model.tuning_result_.method,
+        model.tuning_result_.value,
+    )
+    assert repr(other.tuning_result_.noise) == repr(model.tuning_result_.noise)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"noise": "auto"},
+        {"noise_level": "input"},
+        {"noise_level": "input", "transform": "yeo-johnson", "tuning": "loo"},
+        {"transform": "log"},
+        {"transform": "box-cox"},
+        {"transform": "yeo-johnson"},
+        {"transform": BoxCox(0.3, 2.0, free=False)},
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_noise_levels_and_transforms_are_kept(parameters, tmp_path):
+    X, y = positive_data()
+    model = WienerKernelRegressor(**parameters).fit(X[:35], y[:35])
+    posterior = model.posterior_
+    assert (posterior.level is None) == ("transform" in parameters and "noise_level" not in parameters)
+    assert (posterior.transform is None) == (parameters == {"noise_level": "input"})
+    other = through_file(model, tmp_path)
+    assert other.get_params() == model.get_params()
+    assert_same_scales(model, other)
+    for fitted in (model, other):
+        fitted.partial_fit(X[35:], y[35:]).forget([3, 17])
+    assert_same_scales(model, other)
+    save(model, tmp_path / "one.wk")
+    save(load(tmp_path / "one.wk"), tmp_path / "other.wk")
+    assert (tmp_path / "one.wk").read_bytes() == (tmp_path / "other.wk").read_bytes()
+
+
+@pytest.mark.parametrize("skewed", [-1.0, 1.0])
+def test_another_shape_of_the_noise_is_kept_with_its_gain(skewed, tmp_path):
+    X, _ = positive_data(80)
+    noise = np.random.default_rng(6).gamma(0.3, size=80) - 0.3
+    model = WienerKernelRegressor(noise="auto").fit(X, np.sin(X[:, 0]) + skewed * noise)
+    assert model.tuning_result_.shape_gain > 3
+    other = through_file(model, tmp_path)
+    assert other.tuning_result_.shape_gain == model.tuning_result_.shape_gain
+    assert type(other.noise_) is type(model.noise_)
+    assert_same(model, other, quantiles=False)
+
+
+def test_a_level_learned_by_another_model_is_kept_as_the_one_that_was_given(scaled, tmp_path):
+    X, y = positive_data()
+    level = scaled.posterior_.level
+    model = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.3)", noise_level=level, tuning=None).fit(X, y)
+    other = through_file(model, tmp_path)
+    assert other.noise_level is other.posterior_.level
+    np.testing.assert_array_equal(other.predict_noise_scale(X), scaled.predict_noise_scale(X))
+    model = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.3)", tuning=None).fit(X, y)
+    other = through_file(model.set_params(noise_level=level), tmp_path)
+    assert other.posterior_.level is None
+    np.testing.assert_array_equal(other.noise_level(X), level(X))
 
 
 def test_the_order_of_memory_is_kept_because_sums_depend_on_it(tmp_path):
@@ -462,6 +572,24 @@ def test_noise_that_is_code_is_refused_with_advice(tmp_path):
     assert isinstance(Own([0.0, 1.0]), Noise)
 
 
+def test_levels_and_transforms_that_are_code_are_refused_with_advice(tmp_path):
+    X, y = positive_data()
+    cases = {
+        "noise_level": (lambda A: 1 + A[:, 0] ** 2, r"noise_level .* cannot be saved: it is code.*'input'"),
+        "transform": ((np.log, np.exp, lambda y: 1 / y), r"transform .* cannot be saved: it is code.*'log'"),
+    }
+    for name, (value, match) in cases.items():
+        model = WienerKernelRegressor(RBF(), noise="norm(0, 1)", tuning=None, **{name: value}).fit(X, y)
+        for given in (value, None):  # what was fitted counts as well
+            with pytest.raises(TypeError, match=match):
+                save(model.set_params(**{name: given}), tmp_path / "model.wk")
+    model = WienerKernelRegressor(RBF(), noise="norm(0, 1)", transform="log", tuning=None).fit(X, y)
+    for wrong in ({"transform": "cubic"}, {"transform": BoxCox(-1.0)}, {"noise_level": "output"}):
+        with pytest.raises(ValueError, match="expected"):
+            save(clone(model).fit(X, y).set_params(**wrong), tmp_path / "model.wk")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_model_that_is_not_fitted_is_refused(tmp_path):
     with pytest.raises(NotFittedError):
         save(WienerKernelRegressor(), tmp_path / "model.wk")
@@ -691,10 +819,10 @@ def test_a_directory_that_tells_another_story_is_refused(saved, tmp_path):
         (b"[" * 100_000 + b"]" * 100_000, "nested too deeply"),
         (b"{}", "not a wienerkernel model"),
         (b"\xff\xfe", "decode"),
-        (b'{"format": "wienerkernel model", "version": 3, "library": "9.9"}', "newer version.*9.9.*upgrade"),
+        (b'{"format": "wienerkernel model", "version": 4, "library": "9.9"}', "newer version.*9.9.*upgrade"),
         (b'{"format": "wienerkernel model", "version": "1"}', "not a version"),
-        (b'{"format": "wienerkernel model", "version": 2}', "expected the entries"),
-        (b'{"format": "wienerkernel model", "version": 1}', "older version.*fit the model again"),
+        (b'{"format": "wienerkernel model", "version": 3}', "expected the entries"),
+        (b'{"format": "wienerkernel model", "version": 2}', "older version.*fit the model again"),
         (b'{"format": "wienerkernel model", "version": NaN}', "NaN"),
         (b'{"format": "wienerkernel model", "version": ' + b"9" * 5000 + b"}", "digits|integer"),
         (b" " * 5_000_000, "the limit is"),
@@ -809,6 +937,85 @@ def test_arrays_that_do_not_belong_together_are_refused(name, change, saved, tmp
     refused(changed_array(saved[1], name, change), tmp_path)
 
 
+RBF_NODE = {"kind": "rbf", "length_scale": 1.0, "length_scale_bounds": [0.1, 10.0]}
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (set_at("level", {}), "expected the entries"),
+        (set_at("level", "input"), "expected the entries"),
+        (set_at("level", None), "belongs to no part"),
+        (set_at("level", "more", 1.0), "expected the entries"),
+        (set_at("level", "kernel", None), "not a kernel"),
+        (set_at("level", "kernel", RBF_NODE), "does not belong to its kernel"),
+        (set_at("level", "kernel", "kind", "os.system"), "not a kernel"),
+        (set_at("level", "kernel", "length_scale", [1.0, 1.0, 1.0]), None),
+        (set_at("level", "weights", {"array": "level.points"}), "there is no level.points"),
+        (set_at("transform", {}), "not a transform"),
+        (set_at("transform", "log"), "not a transform"),
+        (set_at("transform", "kind", "os.system"), "not a transform"),
+        (set_at("transform", "kind", "yeo_johnson"), "expected the entries"),
+        (set_at("transform", "lam", -0.1), "from 0 to 1"),
+        (set_at("transform", "lam", 1.1), "from 0 to 1"),
+        (set_at("transform", "lam", "nan"), "from 0 to 1"),
+        (set_at("transform", {"kind": "yeo_johnson", "lam": 2.5, "unit": 1.0}), "from 0 to 2"),
+        (set_at("transform", "unit", 0.0), "expected a number"),
+        (set_at("transform", "unit", -1.0), "expected a number"),
+        (set_at("transform", "unit", "inf"), "expected a number"),
+        (set_at("transform", "free", 1), "expected one of"),
+        (set_at("single_output", False), "single output"),
+        (set_at("tuned", "level_evidence", "nan"), "expected a number"),
+        (set_at("tuned", "shape_gain", None), "expected a number"),
+        (set_at("parameters", "noise_level", "output"), "expected one of"),
+        (set_at("parameters", "noise_level", {"kind": "fitted", "more": 1}), "expected the entries"),
+        (set_at("parameters", "noise_level", ["input"]), "expected one of"),
+        (set_at("parameters", "transform", "cubic"), "expected one of"),
+        (set_at("parameters", "transform", {"kind": "custom"}), "not a transform"),
+        (set_at("parameters", "transform", ["log"]), "expected one of"),
+    ],
+)
+def test_hand_made_levels_and_transforms_are_refused(change, match, scaled_file, tmp_path):
+    refused(changed_tree(scaled_file, change), tmp_path, match)
+
+
+def nudged(triangle):
+    """A packed factor whose last pivot is too small by so little that the matrix hardly differs."""
+    triangle[-1] = np.sqrt(triangle[-1] ** 2 - 5e-7)
+    return triangle
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "match"),
+    [
+        ("level.points", lambda a: a[:0], "needs points"),
+        ("level.points", lambda a: a[:-1], "shape"),
+        ("level.points", lambda a: a[:, :1], "shape"),
+        ("level.points", lambda a: a + 1e200, "too large"),
+        ("level.points", lambda a: a[::-1].copy(), "does not belong to its kernel"),
+        ("level.points", lambda a: a * np.nan, "finite"),
+        ("level.factor", lambda a: -a, "positive"),
+        ("level.factor", lambda a: 0 * a, "positive"),
+        ("level.factor", lambda a: 2 * a, "does not belong to its kernel"),
+        ("level.factor", nudged, "too inaccurate"),
+        ("level.factor", lambda a: a[1:], "shape"),
+        ("level.weights", lambda a: a[1:], "shape"),
+        ("level.weights", lambda a: a + 1e200, "too large"),
+        ("level.weights", lambda a: a * np.inf, "finite"),
+        ("level.covariance", lambda a: a[1:], "shape"),
+        ("level.covariance", lambda a: -a, "eigenvalues"),
+        ("level.covariance", lambda a: a + 1.0, "eigenvalues"),
+        ("level.covariance", lambda a: a + np.triu(np.ones_like(a), 1), "symmetric"),
+        ("targets", lambda a: a + 1e4, "outside the range of the transform"),
+    ],
+)
+def test_arrays_of_a_level_that_do_not_belong_together_are_refused(
+    name, change, match, scaled_file, tmp_path
+):
+    log = set_at("transform", {"kind": "box_cox", "lam": 0.0, "unit": 1.0, "free": True})
+    refused(changed_array(changed_tree(scaled_file, log), name, change), tmp_path, match)
+
+
 ABSURD = [
     0, -1, 2, 10**9, 10**30, 10**400, 0.5, -0.5, 1e6, 1e16, 1e100, 1e300, -1e300, 1e308, 1e-10, 1e-100, 1e-300, 5e-324,
     "inf", "-inf", "nan", "", "x" * 5000, "1", "fixed", "norm", "gamma", "cauchy", "poisson", "kstwobign", "vonmises",
@@ -838,7 +1045,7 @@ def spoilt_tree(rng, tree):
             places.append((node, key))
             weights.append(weight)
             if isinstance(value, dict | list):
-                walk(value, {"noise": 8.0, "kernel": 4.0}.get(key, weight))
+                walk(value, {"noise": 8.0, "kernel": 4.0, "level": 8.0, "transform": 8.0}.get(key, weight))
 
     walk(tree, 1.0)
     weights = np.array(weights) / sum(weights)
@@ -909,7 +1116,16 @@ def victims(tmp_path_factory):
             save(model.fit(X, y, scales[(k + (ridge is None)) % 3]), path)
             saved_files.append(members_of(path.read_bytes()))
     save(WienerKernelRegressor(RBF(0.7), noise=Family("gamma", bounds={"a": (0.5, 9.0)})).fit(X, y), path)
-    return [*saved_files, members_of(path.read_bytes())]
+    saved_files.append(members_of(path.read_bytes()))
+    for options in (
+        {"noise": "auto"},
+        {"noise_level": "input"},
+        {"noise_level": "input", "transform": "yeo-johnson"},
+        {"transform": "log"},
+    ):
+        save(WienerKernelRegressor(**options).fit(*positive_data()), path)
+        saved_files.append(members_of(path.read_bytes()))
+    return saved_files
 
 
 @pytest.mark.filterwarnings("ignore")  # of numbers that are absurd, but not absurd enough
@@ -935,11 +1151,17 @@ def test_absurd_values_behind_right_checksums_are_refused_or_predict(seed, victi
             continue
         outcomes.append("loaded")
         Z = np.array([[0.3, 0.4]])
-        answers = [model.predict(Z), model.uncertainty(Z).total]
+        answers = [model.posterior_.mean(Z), model.uncertainty(Z).total, model.predict_noise_scale(Z)]
+        on_scale_of_y = [model.predict(Z)]
         if not model.noise_.costly:  # quantiles of those take seconds, absurd or not
-            answers.append(model.predict_distribution(Z, "observation").ppf(0.9))
-        for answer in answers:
+            distribution = model.predict_distribution(Z, "observation")
+            answers.append(getattr(distribution, "base", distribution).ppf(0.9))
+            on_scale_of_y.append(distribution.ppf(0.9))
+        for answer in (*answers, *on_scale_of_y):
             assert answer.shape == (1,)
+            assert not np.any(np.isnan(answer))
+        # exp of a number that is not absurd may be infinite
+        for answer in answers if model.posterior_.transform is not None else (*answers, *on_scale_of_y):
             assert np.all(np.isfinite(answer))
     assert {"refused", "loaded"} == set(outcomes)
     assert longest < 1000
@@ -956,6 +1178,7 @@ def test_absurd_values_behind_right_checksums_are_refused_or_predict(seed, victi
         ({**SCIPY, "law": "halfgennorm", "args": [1e-14]}, "too extreme"),
         ({**SCIPY, "law": "gamma", "args": [10**400]}, "out of range"),
         ({**SCIPY, "law": "gamma", "args": [True]}, "expected a number"),
+        ({**SCIPY, "law": "gamma", "args": [1e42]}, "narrower than the rounding"),
         ({**SCIPY, "law": "gamma", "args": 3.0}, "must be a list"),
         (SCIPY, "should be the variance"),
     ],

@@ -16,12 +16,14 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from ..text import number
 
 if TYPE_CHECKING:
+    from .._typing import FloatArray
     from ..regressor import WienerKernelRegressor
 
 __all__ = [
     "Force",
     "Model",
     "UsageError",
+    "check_positive",
     "input_names",
     "listed",
     "load_model",
@@ -31,6 +33,7 @@ __all__ = [
     "progress",
     "say",
     "say_written",
+    "scale_name",
     "show",
     "working",
 ]
@@ -143,6 +146,14 @@ def listed(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
+def check_positive(values: FloatArray, column: str, option: str, file: Path | str) -> None:
+    """Raise if a column has values that are not positive, which an option needs."""
+    if not (values > 0).all():
+        raise ValueError(
+            f"{file}: {option} needs positive numbers, but column {column!r} has {float(values.min()):g}"
+        )
+
+
 def load_model(path: Path) -> WienerKernelRegressor:
     """A saved model."""
     with working(f"loading {path}"):
@@ -156,3 +167,10 @@ def input_names(model: WienerKernelRegressor) -> Sequence[str]:
     from ..evaluation.report.numbers import default_names
 
     return default_names(model)
+
+
+def scale_name(model: WienerKernelRegressor) -> str:
+    """The transform of the response of a model in words, such as "box-cox, exponent 0.24"; empty without one."""
+    from ..evaluation.report.numbers import transform_name
+
+    return transform_name(model.posterior_.transform)

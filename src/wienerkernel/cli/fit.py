@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,7 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..text import rounded
-from .console import Force, UsageError, listed, may_write, notes, numeric, say_written, show, working
+from .console import (
+    Force,
+    UsageError,
+    check_positive,
+    listed,
+    may_write,
+    notes,
+    numeric,
+    say_written,
+    scale_name,
+    show,
+    working,
+)
 
 if TYPE_CHECKING:
     from .._typing import FloatArray
@@ -35,6 +48,22 @@ class Trend(StrEnum):
     linear = "linear"
 
 
+class NoiseLevel(StrEnum):
+    """Whether the level of the noise varies."""
+
+    none = "none"
+    input = "input"
+
+
+class Transform(StrEnum):
+    """Scale on which the noise is additive."""
+
+    none = "none"
+    log = "log"
+    box_cox = "box-cox"
+    yeo_johnson = "yeo-johnson"
+
+
 def fit(
     data: Annotated[
         Path,
@@ -56,12 +85,32 @@ def fit(
     noise: Annotated[
         str | None,
         typer.Option(
-            help="Noise law: known, as `gamma(0.25, scale=2)`; a family, as `gamma`, whose scale and shape are estimated; or "
-            "`residuals`, whose shape is taken from the data.",
+            help="Noise law: known, as `gamma(0.25, scale=2)`; a family, as `gamma`, whose scale and shape are estimated; "
+            "`residuals`, whose shape is taken from the data; or `auto`, which estimates the level, the shape and, for "
+            "positive observations, a transform.",
             metavar="LAW",
             show_default="normal with unknown variance",
         ),
     ] = None,
+    noise_level: Annotated[
+        NoiseLevel,
+        typer.Option(help="Whether the level of the noise is estimated as a function of the inputs."),
+    ] = NoiseLevel.none,
+    noise_scale: Annotated[
+        str | None,
+        typer.Option(
+            help="Column with a positive factor of the noise of each sample; not an input by default.",
+            metavar="COLUMN",
+            show_default="1 for all samples",
+        ),
+    ] = None,
+    transform: Annotated[
+        Transform,
+        typer.Option(
+            help="Transform of the observations that makes the noise additive. The exponents of `box-cox`, for positive "
+            "observations, and of `yeo-johnson` are estimated. Predictions are on the original scale."
+        ),
+    ] = Transform.none,
     kernel: Annotated[
         str | None,
         typer.Option(
@@ -101,7 +150,14 @@ def fit(
     with notes():
         tuned = None if tuning is Tuning.none else tuning.value
         law, formula = _checked_noise(noise, tuned is not None), _kernel(kernel, tuned is not None)
-        names, X, y = _read(data, target, inputs)
+        learned = noise_level is NoiseLevel.input or transform in (Transform.box_cox, Transform.yeo_johnson)
+        if tuned is None and learned:
+            raise UsageError(
+                "--noise-level input and --transform box-cox or yeo-johnson need estimation: remove --tuning none"
+            )
+        names, X, y, scale = _read(data, target, inputs, noise_scale)
+        if transform in (Transform.log, Transform.box_cox):
+            check_positive(y, target, f"--transform {transform.value}", data)
         with working("fitting"):
             from ..regressor import WienerKernelRegressor
 
@@ -110,20 +166,26 @@ def fit(
                 noise=law,
                 ridge=ridge,
                 trend=None if trend is Trend.none else trend.value,
+                noise_level=None if noise_level is NoiseLevel.none else noise_level.value,
+                transform=None if transform is Transform.none else transform.value,
                 tuning=tuned,
                 n_restarts=restarts,
                 random_state=seed,
-            ).fit(X, y)
+            ).fit(X, y, scale)
         _save(model, names, target, output, force)
         say_written(output)
         from ..io.tables import shortened
 
         show(f"{len(X)} samples of {target} against {shortened(names)}")
-        _show_findings(model, X)
+        _show_findings(model, X, y, scale)
 
 
 def _checked_noise(text: str | None, tuned: bool) -> str | None:
     """The noise as given, after it has been parsed, so that an error in it is reported before the data are read."""
+    if text is not None and text.strip() == "auto":
+        if not tuned:
+            raise UsageError("--noise auto needs estimation: remove --tuning none")
+        return "auto"
     if text is not None:
         from ..noise.family import known_noise, noise_model
 
@@ -151,28 +213,40 @@ def _kernel(text: str | None, tuned: bool) -> Kernel | None:
     return Constant() * kernel if shape_only else kernel
 
 
-def _read(data: Path, target: str, inputs: str | None) -> tuple[list[str], FloatArray, FloatArray]:
-    """Names of the inputs, X (n, d) and y (n,)."""
+def _read(
+    data: Path, target: str, inputs: str | None, noise_scale: str | None
+) -> tuple[list[str], FloatArray, FloatArray, FloatArray | None]:
+    """Names of the inputs, X (n, d), y (n,) and the noise scales (n,), if there is a column of them."""
+    if noise_scale == target:
+        raise UsageError(f"--noise-scale must be another column than the target, got {noise_scale!r}")
     with working(f"reading {data}"):
         from ..io.tables import open_table, read_numbers
         from ..validation import largest
 
         with open_table(data) as table:
-            names = [name for name in table.names if name != target] if inputs is None else listed(inputs)
+            others = [name for name in table.names if name not in (target, noise_scale)]
+            names = others if inputs is None else listed(inputs)
             if target in names:
                 raise UsageError(f"the target {target!r} is also among the inputs: remove it from --inputs")
             if len(set(names)) < len(names):
                 raise UsageError(f"--inputs names a column twice: {inputs}")
             if not names:
                 raise ValueError(f"{table.file}: there is no column besides {target!r} to use as input")
+            columns = [*names, target] if noise_scale is None else [*names, target, noise_scale]
             try:
-                values = read_numbers(table, [*names, target], largest() ** 0.5)
+                values = read_numbers(table, columns, largest() ** 0.5)
             except ValueError as error:
-                hint = "; choose the input columns with --inputs" if inputs is None and len(names) > 1 else ""
+                chosen = inputs is not None or len(names) == 1 or not {*columns} <= {*table.names}
+                hint = "" if chosen else "; choose the input columns with --inputs"
                 raise ValueError(f"{error}{hint}") from None
     if len(values) < 2:
         raise ValueError(f"{data}: at least two samples are needed to fit a model, got one")
-    return names, values[:, :-1].copy(), values[:, -1].copy()
+    d = len(names)
+    X, y = values[:, :d].copy(), values[:, d].copy()
+    if noise_scale is None:
+        return names, X, y, None
+    check_positive(values[:, d + 1], noise_scale, "--noise-scale", data)
+    return names, X, y, values[:, d + 1].copy()
 
 
 def _save(model: WienerKernelRegressor, names: list[str], target: str, output: Path, force: bool) -> None:
@@ -185,8 +259,10 @@ def _save(model: WienerKernelRegressor, names: list[str], target: str, output: P
     save(model, output, overwrite=force)
 
 
-def _show_findings(model: WienerKernelRegressor, X: FloatArray) -> None:
-    """Show kernel, noise, the uncertainty by cause, and leave-one-out scores."""
+def _show_findings(
+    model: WienerKernelRegressor, X: FloatArray, y: FloatArray, scale: FloatArray | None
+) -> None:
+    """Show kernel, noise, its level, the transform, the uncertainty by cause, and leave-one-out scores."""
     import numpy as np
 
     from ..evaluation.plotting import CAUSES
@@ -197,9 +273,12 @@ def _show_findings(model: WienerKernelRegressor, X: FloatArray) -> None:
     show(f"  noise      {rounded(repr(noise))}")
     mean = noise.mean() if abs(noise.mean()) > 1e-12 * noise.std() else 0.0
     show(f"             mean {mean:.4g}, standard deviation {noise.std():.4g}")
+    for name, finding in _level_and_transform(model, X, y):
+        show(f"  {name:<10} {finding}")
 
-    parts = model.uncertainty(X)
-    show("standard deviation of a new observation by cause, averaged over the data", style="bold")
+    parts = model.uncertainty(X, scale)
+    where = "; on the transformed scale" * bool(scale_name(model))
+    show(f"standard deviation of a new observation by cause, averaged over the data{where}", style="bold")
     remedies = {
         "noise": "reduced by more samples",
         "model": "reduced by samples at new inputs",
@@ -215,3 +294,30 @@ def _show_findings(model: WienerKernelRegressor, X: FloatArray) -> None:
     show(f"  log score  {np.mean(report.log_score):.4f} per sample")
     for level in (0.5, 0.9):
         show(f"  coverage   {report.coverage(level):.1%} of samples in their {level:.0%} intervals")
+
+
+def _level_and_transform(
+    model: WienerKernelRegressor, X: FloatArray, y: FloatArray
+) -> Iterator[tuple[str, str]]:
+    """What was found about the shape of the noise, its level and the transform, if any of them was asked for."""
+    tuned, auto = model.tuning_result_, model.noise == "auto"
+    if tuned is not None and tuned.shape_gain > 0:
+        yield "", f"leave-one-out log score {tuned.shape_gain:+.1f} compared with normal noise"
+    if tuned is not None and (auto or model.noise_level == "input"):
+        evidence = f"log evidence {tuned.level_evidence:+.1f}"
+        if tuned.level is not None:
+            names = model.feature_names_in_
+            by = names[0] if len(names) == 1 else "the inputs"
+            level = model.predict_noise_scale(X)
+            yield (
+                "level",
+                f"varies with {by} between {level.min():.3g} and {level.max():.3g} times the noise ({evidence})",
+            )
+        elif tuned.level_evidence == 0:
+            yield "level", "constant: too few samples to estimate a varying one"
+        else:
+            yield "level", f"constant: a varying one has lower evidence ({evidence})"
+    if transform := scale_name(model):
+        yield "transform", transform
+    elif auto and (y <= 0).any():
+        yield "transform", "none: only positive observations are transformed"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..text import number
-from .console import Model, UsageError, input_names, listed, load_model, notes, numeric, show
+from .console import Model, UsageError, input_names, listed, load_model, notes, numeric, say, scale_name, show
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,6 +72,8 @@ def plan(
         raise UsageError(f"--std must be positive, got {std:g}")
     fitted = load_model(model)
     with notes():
+        if transform := scale_name(fitted):
+            say(f"note: all standard deviations are on the transformed scale ({transform})", style="yellow")
         if at is not None and std is not None:
             _show_number(fitted, _place(at, input_names(fitted)), std, of.value)
         _show_places(fitted, samples, goal.value)

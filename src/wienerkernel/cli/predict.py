@@ -13,6 +13,7 @@ from .console import (
     Force,
     Model,
     UsageError,
+    check_positive,
     input_names,
     listed,
     load_model,
@@ -20,7 +21,9 @@ from .console import (
     notes,
     numeric,
     progress,
+    say,
     say_written,
+    scale_name,
 )
 
 if TYPE_CHECKING:
@@ -73,13 +76,22 @@ def predict(
             show_default="those of the fit",
         ),
     ] = None,
+    noise_scale: Annotated[
+        str | None,
+        typer.Option(
+            help="Column with a positive factor of the noise of each new observation.",
+            metavar="COLUMN",
+            show_default="1 for all rows",
+        ),
+    ] = None,
     prefix: Annotated[str, typer.Option(help="Prefix of the new column names.", metavar="TEXT")] = "",
     force: Force = False,
 ) -> None:
     """Predict each row of a table.
 
     All columns are kept. Appended are mean, lower and upper (the ends of the interval), and the standard deviations by
-    cause: std_noise (noise in the data), std_model (unexplored inputs) and std_aleatoric (noise of the observation).
+    cause: std_noise (noise in the data), std_model (unexplored inputs) and std_aleatoric (noise of the observation). Of a
+    model with a transform, these standard deviations are on the transformed scale.
     Tables are processed in chunks, so they can be of any length.
     """
     if not 0 < interval < 1:
@@ -97,13 +109,20 @@ def predict(
             names = _columns(fitted, table, inputs)
             task, rows = bar.add_task("predicting", total=1.0 if table.fraction is not None else None), 0
             for chunk in table.chunks():
-                new = _predictions(fitted, chunk.numbers(names, largest(fitted.dtype)), interval, of.value)
+                X, scale = chunk.numbers(names, largest(fitted.dtype)), None
+                if noise_scale is not None:
+                    scale = chunk.numbers([noise_scale], largest())[:, 0]
+                    check_positive(scale, noise_scale, "--noise-scale", table.file)
+                new = _predictions(fitted, X, scale, interval, of.value)
                 writer.write({**chunk.columns, **_renamed(new, prefix, table)})
                 rows += len(chunk)
                 bar.update(task, completed=table.fraction, description=f"predicted {rows} rows")
             if not rows:
                 raise ValueError(f"{table.file}: there are no rows below the column names")
             bar.update(task, completed=1.0)
+    if transform := scale_name(fitted):
+        stds = ", ".join(f"{prefix}std_{cause}" for cause in ("noise", "model", "aleatoric"))
+        say(f"note: {stds} are on the transformed scale ({transform})", style="yellow")
     if to_file:
         say_written(output, f"{rows} rows")
 
@@ -127,12 +146,13 @@ def _columns(model: WienerKernelRegressor, table: Table, inputs: str | None) -> 
 
 
 def _predictions(
-    model: WienerKernelRegressor, X: FloatArray, interval: float, of: str
+    model: WienerKernelRegressor, X: FloatArray, scale: FloatArray | None, interval: float, of: str
 ) -> dict[str, FloatArray]:
     """New columns; their names end in the number of the output if there are several."""
     import numpy as np
 
-    law, parts = model.predict_distribution(X, of), model.uncertainty(X)
+    law = model.predict_distribution(X, of, noise_scale=scale)
+    parts = model.uncertainty(X, scale)
     ends = np.array([(1 - interval) / 2, (1 + interval) / 2])
     lower, upper = law.ppf(ends.reshape(-1, *[1] * len(law.shape)))
     stds = {f"std_{name}": np.sqrt(getattr(parts, name)) for name in ("noise", "model", "aleatoric")}

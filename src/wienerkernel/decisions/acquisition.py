@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from .._typing import FloatArray
+from ..law import LinearCombination
 from ..law.quantile import wilson_hilferty
 from ..posterior import PredictiveDistribution
 
@@ -42,7 +43,8 @@ def expected_improvement(
     """
     sign = 1.0 if objective == "max" else -1.0
     mean, std = distribution.mean(), distribution.std()
-    if all(noise.gaussian for noise, _, _ in distribution.law.terms):
+    law = distribution.law
+    if isinstance(law, LinearCombination) and all(noise.gaussian for noise, _, _ in law.terms):
         return normal_improvement(sign * (mean - best), std)
     # E max(F - b, 0) - E max(b - F, 0) = mean - b: the shorter of the two tails is integrated
     up = best >= mean
@@ -62,7 +64,7 @@ def expected_improvement(
 def _reach(distribution: PredictiveDistribution, side: FloatArray) -> FloatArray:
     """About how far from the mean the outermost 1e-4 of the law lie."""
     law, z = distribution.law, 3.72
-    normal = law.normal_std**2
+    normal = law.normal_std**2 if isinstance(law, LinearCombination) else 0.0
     noise = np.maximum(law.var() - normal, np.finfo(float).tiny)
     skewness = side * np.nan_to_num(law.cumulant(3)) / noise**1.5
     reach = np.clip(wilson_hilferty(np.asarray(z), skewness), 0.5, 12.0)

@@ -85,10 +85,10 @@ def samples_needed(posterior: Posterior, X: Array, *, std: ArrayLike, of: str = 
         raise ValueError(msg)
     unit = float(posterior.output_scale.max())
     target = (np.broadcast_to(goal, (m,)) / unit) ** 2
-    s2 = posterior.noise.var()
+    s2, ridge = _of_new_samples(posterior, X)
     parts = posterior.common_uncertainty(X)
     start = arrays.as_numpy(parts.noise if of == "estimate" else parts.epistemic)
-    w = arrays.as_numpy(posterior.smoother.mean_and_variance(X)[1]) / _ridge(posterior)  # N w = g / (1-g)
+    w = arrays.as_numpy(posterior.smoother.mean_and_variance(X)[1]) / ridge  # N w = g / (1-g)
 
     def variance(n: FloatArray) -> FloatArray:
         return np.asarray((start + n * w**2 * s2) / (1 + n * w) ** 2)
@@ -190,7 +190,7 @@ def next_sample(
     c = len(places)
     X = places if reference is None else np.concatenate([places, arrays.as_numpy(reference)])
     counted = slice(0, None) if reference is None else slice(c, None)
-    s2, ridge = posterior.noise.var(), _ridge(posterior)
+    s2, ridge = _of_new_samples(posterior, places)
     model, noise, covariance = _covariances(posterior, X)
     summary = np.mean if goal == "average" else np.max
     index, parts = [], []
@@ -207,8 +207,8 @@ def next_sample(
         index.append(best)
         parts.append((noise[best, best], model[best, best]))
         variance.append(values[best])
-        h = covariance[:, best] / (covariance[best, best] + ridge)
-        model, noise = _after(model, h, best), _after(noise, h, best) + s2 * np.outer(h, h)
+        h = covariance[:, best] / (covariance[best, best] + ridge[best])
+        model, noise = _after(model, h, best), _after(noise, h, best) + s2[best] * np.outer(h, h)
         covariance = (
             model + noise if posterior.ridge_is_noise_variance else covariance - np.outer(h, covariance[best])
         )
@@ -236,13 +236,13 @@ def space_filling(
     return np.asarray(low + sobol.random_base2(int(np.ceil(np.log2(n)))) * (high - low))
 
 
-def _ridge(posterior: Posterior) -> float:
-    """rho^2 of a new sample."""
-    return (
-        posterior.noise.var()
-        if posterior.ridge_is_noise_variance
-        else float(posterior.smoother.samples.row_regularizer.flat[0])
-    )
+def _of_new_samples(posterior: Posterior, X: Array) -> tuple[FloatArray, FloatArray]:
+    """Noise variance s2 and ridge rho^2 of a new sample at each row of X, (m,) each."""
+    scale = np.ones(len(X)) if posterior.level is None else posterior.level(arrays.as_numpy(X))
+    s2 = posterior.noise.var() * scale**2
+    if posterior.ridge_is_noise_variance:
+        return s2, s2
+    return s2, np.full(len(X), float(posterior.smoother.samples.row_regularizer.flat[0]))
 
 
 def _covariances(posterior: Posterior, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -18,8 +18,11 @@ from numpy.typing import ArrayLike
 
 from .._typing import FloatArray, IntArray
 from ..law import LinearCombination
+from ..law.mixed import MixedLaw
 from ..noise import Noise
+from ..noise.level import Level, level_nodes
 from ..posterior import Posterior
+from ..posterior.transformed import TransformedDistribution
 from ..smoother.loo_weights import LeaveOneOutLaws
 
 if TYPE_CHECKING:
@@ -96,7 +99,11 @@ class ScoreReport:
         -------
         ScoreReport
         """
-        standardized = (values - law.mean()) / law.std()
+        # on the transformed scale, residuals have nearly the shape of the noise
+        base, at = (
+            (law.base, law.transform(values)) if isinstance(law, TransformedDistribution) else (law, values)
+        )
+        standardized = (at - base.mean()) / base.std()
         return cls(law.cdf(values), law.logpdf(values), standardized, noise, law, values)
 
     @cached_property
@@ -183,32 +190,41 @@ class ScoreReport:
         return "\n".join(lines)
 
 
-class _Scaled:
-    """c X for a law X and positive c, both broadcast: one law serves outputs of several scales."""
+class _Affine:
+    """loc + scale X for a law X and positive scales, broadcast: one law serves outputs of several scales."""
 
-    def __init__(self, law: LinearCombination, scale: FloatArray) -> None:
-        self.law, self.scale = law, scale
+    of = "observation"
+
+    def __init__(self, law: LinearCombination | MixedLaw, scale: ArrayLike, loc: ArrayLike = 0.0) -> None:
+        self.law, self.scale, self.loc = law, np.asarray(scale, dtype=float), np.asarray(loc, dtype=float)
+        self.shape = np.broadcast_shapes(law.shape, self.scale.shape, self.loc.shape)
+
+    def _standard(self, y: ArrayLike) -> FloatArray:
+        return np.asarray((y - self.loc) / self.scale)
 
     def mean(self) -> FloatArray:
-        return self.law.mean() * self.scale
+        return np.asarray(self.law.mean() * self.scale + self.loc)
 
     def std(self) -> FloatArray:
-        return self.law.std() * self.scale
+        return np.asarray(self.law.std() * self.scale)
 
-    def cdf(self, y: FloatArray) -> FloatArray:
-        return self.law.cdf(y / self.scale)
+    def cumulant(self, order: int) -> FloatArray:
+        return self.mean() if order == 1 else np.asarray(self.law.cumulant(order) * self.scale**order)
 
-    def sf(self, y: FloatArray) -> FloatArray:
-        return self.law.sf(y / self.scale)
+    def cdf(self, y: ArrayLike) -> FloatArray:
+        return np.asarray(self.law.cdf(self._standard(y)))
 
-    def logpdf(self, y: FloatArray) -> FloatArray:
-        return self.law.logpdf(y / self.scale) - np.log(self.scale)
+    def sf(self, y: ArrayLike) -> FloatArray:
+        return np.asarray(self.law.sf(self._standard(y)))
+
+    def logpdf(self, y: ArrayLike) -> FloatArray:
+        return np.asarray(self.law.logpdf(self._standard(y)) - np.log(self.scale))
 
     def ppf(self, q: ArrayLike) -> FloatArray:
-        return self.law.ppf(q) * self.scale
+        return np.asarray(self.law.ppf(q) * self.scale + self.loc)
 
     def isf(self, q: ArrayLike) -> FloatArray:
-        return self.law.isf(q) * self.scale
+        return np.asarray(self.law.isf(q) * self.scale + self.loc)
 
 
 def pit_band(n: int, probability: float | FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -222,28 +238,40 @@ def pit_band(n: int, probability: float | FloatArray) -> tuple[FloatArray, Float
     return np.asarray(low), np.asarray(high)
 
 
-def leave_one_out_law(
-    posterior: Posterior, rows: IntArray | slice = ALL
-) -> tuple[LinearCombination | _Scaled, FloatArray]:
-    """The exact law of leave-one-out residuals of some samples, and the residuals, (n,) or (n, n_y).
+def leave_one_out_law(posterior: Posterior, rows: IntArray | slice = ALL) -> tuple[Any, FloatArray]:
+    """The exact law of some samples, each predicted from all others, and their values: both (n,) or (n, n_y).
 
-    The residual is y_i - m0 - mu_{-i}(x_i): unexplored inputs, the noise of sample i and that of the other samples,
-    which must be independent.
+    Without a transform these are residuals y_i - m0 - mu_{-i}(x_i): unexplored inputs, the noise of sample i and that of
+    the other samples, which must be independent. With a transform they are the samples y_i themselves.
     """
     laws, noise = LeaveOneOutLaws(posterior.smoother), posterior.noise
     group, residual = laws.group[rows], laws.residual[rows]
     # All outputs of a sample have one law, up to their scales.
     at = group if posterior.single_output else group[:, None]
-    law = LinearCombination(
+    weights = laws.weights[at]
+    probabilities: FloatArray = np.ones(1)
+    if isinstance(posterior.level, Level):  # the level at a held-out sample is uncertain, too
+        samples = posterior.smoother.samples
+        nodes, probabilities = level_nodes(posterior.level.log_variance(samples.places[samples.index[rows]]))
+        weights = np.repeat(weights[None], len(nodes), axis=0)
+        weights[:, np.arange(len(group)), group] *= np.exp(nodes)
+    combination = LinearCombination(
         noise,
-        laws.weights[at],
+        weights,
         counts=laws.counts,
-        loc=-noise.mean() * (laws.weights @ laws.counts)[at],
+        loc=-noise.mean() * (weights @ laws.counts),
         normal_std=np.sqrt(laws.model)[at],
     )
+    law = combination if len(probabilities) == 1 else MixedLaw(combination, probabilities)
+    if posterior.transform is not None:
+        values = posterior.smoother.targets[rows, 0] + noise.mean() * posterior.smoother.samples.scale[rows]
+        distribution = TransformedDistribution(
+            _Affine(law, 1.0, values - residual[:, 0]), posterior.transform
+        )
+        return distribution, posterior.transform.inverse(values)
     if posterior.single_output:
         return law, residual[:, 0]
-    return _Scaled(law, posterior.output_scale), residual * posterior.output_scale
+    return _Affine(law, posterior.output_scale), residual * posterior.output_scale
 
 
 def crps(law: Any, y: ArrayLike) -> FloatArray:
@@ -288,7 +316,9 @@ def crps(law: Any, y: ArrayLike) -> FloatArray:
     return total
 
 
-def score_report(model: Any, X: ArrayLike | None = None, y: ArrayLike | None = None) -> ScoreReport:
+def score_report(
+    model: Any, X: ArrayLike | None = None, y: ArrayLike | None = None, noise_scale: ArrayLike | None = None
+) -> ScoreReport:
     """Score a fitted model on its own samples, each left out in turn, or on new data.
 
     Parameters
@@ -315,7 +345,7 @@ def score_report(model: Any, X: ArrayLike | None = None, y: ArrayLike | None = N
     posterior: Posterior = model.posterior_
     if X is None:
         return ScoreReport.of(*leave_one_out_law(posterior), posterior.noise)
-    law = model.predict_distribution(X, of="observation")
+    law = model.predict_distribution(X, of="observation", noise_scale=noise_scale)
     values = np.asarray(y, dtype=float)
     if values.shape != law.shape:
         raise ValueError(f"y must have shape {law.shape}, one value per prediction, got {values.shape}")

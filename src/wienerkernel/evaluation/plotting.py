@@ -83,6 +83,7 @@ class TubeDisplay:
         Parameters
         ----------
         estimator : WienerKernelRegressor
+            One with a ``transform`` is shown on the transformed scale.
         x : array-like of shape (m,)
         width : float, default=1.0
         ax : matplotlib Axes, default=None
@@ -93,7 +94,9 @@ class TubeDisplay:
         """
         grid = np.asarray(x, dtype=float).ravel()
         column = grid[:, None]
-        return cls(grid, estimator.predict(column), estimator.uncertainty(column), width).plot(ax=ax)
+        transformed = estimator.posterior_.transform is not None
+        mean = estimator.posterior_.mean(column) if transformed else estimator.predict(column)
+        return cls(grid, mean, estimator.uncertainty(column), width).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> TubeDisplay:
         """Draw on the given axes, or on new ones.

@@ -103,14 +103,14 @@ class Batch:
         rows = self._rows
         return np.reshape(rows.atomic & (rows.copies > 0) & (self.normal_std == 0), self.shape)
 
-    def values(self, name: str, y: FloatArray) -> Pair:
+    def values(self, name: str, y: FloatArray, tails: bool = True) -> Pair:
         """``name`` ("pdf", "cdf" or "sf") at y and its error, each of shape broadcast(y.shape, S)."""
 
         def standardized(block: Block, part: slice, y: FloatArray) -> Pair:
             scale = self.scale[part, None]
             x = (y - self.start[part, None]) / scale
             known = np.isfinite(x)
-            at = block(np.where(known, x, 0.0))
+            at = block(np.where(known, x, 0.0), tails)
             # x is known up to rounding
             shift = EPS * (np.abs(x) + self.moved[part, None] / scale)
             rounding = np.nan_to_num(at.pdf, nan=0.0, posinf=0.0) * np.where(known, shift, 0.0)

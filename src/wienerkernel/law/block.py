@@ -51,11 +51,11 @@ class Block:
             )
         return np.asarray(np.nan_to_num(skewness, posinf=0.0, neginf=0.0))
 
-    def __call__(self, x: FloatArray) -> Values:
-        """Values at points (rows, k)."""
+    def __call__(self, x: FloatArray, tails: bool = True) -> Values:
+        """Values at points (rows, k); small tails have relative accuracy only if that is asked for, which costs."""
         result = empty(x.shape)
         for index, inversion in self.parts:
-            put(result, index, self._values(inversion, index, True, x[index], np.arange(len(index))))
+            put(result, index, self._values(inversion, index, tails, x[index], np.arange(len(index))))
         return Values(
             np.maximum(result.pdf, 0.0),
             np.clip(result.cdf, 0.0, 1.0),

@@ -13,6 +13,7 @@ from .._typing import FloatArray, RandomState
 from ..backend import arrays
 from ..chaos import ChaosForm
 from ..law import LinearCombination
+from ..law.mixed import MixedLaw
 from ..noise.base import as_generator
 
 if TYPE_CHECKING:
@@ -37,10 +38,12 @@ class PredictiveDistribution:
     of : {"estimate", "function", "observation"}
     verbose : bool
         Show the progress of long computations on stderr.
+    noise_scale : ndarray of shape (m,), default=None
+        Factors of the noise of new observations, beside the level of the model.
 
     Attributes
     ----------
-    law : LinearCombination
+    law : LinearCombination or MixedLaw
         Law of the deviation from ``mu``, of shape (m,); output k deviates by ``scale[k]`` times as much.
     mu : ndarray of shape (m,) or (m, n_y)
         Estimate of f.
@@ -57,7 +60,14 @@ class PredictiveDistribution:
     [-3.991, -3.7]
     """
 
-    def __init__(self, posterior: Posterior, X: FloatArray, of: str, verbose: bool = False) -> None:
+    def __init__(
+        self,
+        posterior: Posterior,
+        X: FloatArray,
+        of: str,
+        verbose: bool = False,
+        noise_scale: FloatArray | None = None,
+    ) -> None:
         if of not in OF:
             msg = f"of must be one of {', '.join(map(repr, OF))}, got {of!r}"
             raise ValueError(msg)
@@ -71,11 +81,19 @@ class PredictiveDistribution:
         weights, counts = posterior.smoother.samples.per_noise(arrays.as_numpy(weights))
         loc, weights = noise.mean() * (weights @ counts), -weights  # Yhat - mu = -sum_i a_i (M_i - m0)
         self._estimate = weights, counts, loc
-        if of == "observation":
-            weights = np.column_stack([weights, np.ones(len(weights))])
-            counts = np.append(counts, 1)
         std = 0.0 if of == "estimate" else np.sqrt(arrays.as_numpy(model))
-        self.law = LinearCombination(noise, weights, counts=counts, loc=loc, normal_std=std, verbose=verbose)
+        probabilities: FloatArray = np.ones(1)
+        if of == "observation":
+            self._fresh = posterior.observation_scale(X, noise_scale)
+            scale, probabilities = self._fresh
+            weights = np.broadcast_to(weights, (len(scale), *weights.shape))
+            weights = np.concatenate([weights, scale[..., None]], axis=-1)
+            weights = weights if len(scale) > 1 else weights[0]
+            counts = np.append(counts, 1)
+        law = LinearCombination(noise, weights, counts=counts, loc=loc, normal_std=std, verbose=verbose)
+        self.law: LinearCombination | MixedLaw = (
+            law if len(probabilities) == 1 else MixedLaw(law, probabilities)
+        )
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -192,7 +210,10 @@ class PredictiveDistribution:
         if self.of != "estimate":
             draws = draws + generator.standard_normal(draws.shape) @ self._model_root.T
         if self.of == "observation":
-            draws = draws + noise.rvs(draws.shape, random_state=generator)
+            scale, probabilities = self._fresh
+            part = generator.choice(len(scale), size=draws.shape, p=probabilities) if len(scale) > 1 else 0
+            scale = scale[part, np.arange(scale.shape[1])]
+            draws = draws + scale * noise.rvs(draws.shape, random_state=generator)
         return draws
 
     @cached_property

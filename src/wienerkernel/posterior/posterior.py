@@ -15,11 +15,14 @@ from ..backend import arrays
 from ..chaos import ChaosForm, Expansion, lift, two_term
 from ..kernels import FeatureMap
 from ..noise.base import Noise
+from ..noise.level import Level, Nodes, NoiseLevel, checked_level, level_nodes
 from ..smoother import Smoother
 from ..smoother.gradient import mean_gradient, variance_gradients
 from ..smoother.leave_one_out import leave_one_out
+from ..transform import Transform
 from .distribution import PredictiveDistribution
 from .parts import LeaveOneOut, PredictionGradient, Uncertainty
+from .transformed import TransformedDistribution
 
 __all__ = ["Posterior"]
 
@@ -42,6 +45,10 @@ class Posterior:
         Whether the regularizer is the noise covariance, so that V + P2 is the variance of a Gaussian process.
     output_scale : ndarray of shape (n_y,), default=None
         The scales c_k, which multiply to 1; None is 1 for all.
+    level : Level or callable, default=None
+        The noise level s(x) of new observations, an array (m,) for the rows of X; None is 1.
+    transform : Transform, default=None
+        The scale on which all of this holds: T(y) = f(x) + s(x) M.
 
     Examples
     --------
@@ -56,6 +63,8 @@ class Posterior:
     single_output: bool
     ridge_is_noise_variance: bool
     output_scale: FloatArray = field(default_factory=lambda: np.empty(0))
+    level: NoiseLevel | None = None
+    transform: Transform | None = None
 
     def __post_init__(self) -> None:
         if not len(self.output_scale):
@@ -73,20 +82,40 @@ class Posterior:
         """Estimate mu(x) of f, (m,) or (m, n_y)."""
         return self.outputs(self.smoother.mean(X))
 
-    def _parts(self, X: Array) -> tuple[Array, Array, Array, Array]:
+    def observation_scale(self, X: Array, noise_scale: FloatArray | None = None) -> Nodes:
+        """Scales s of the noise s M of new observations at the rows of X, (k, m), and their probabilities (k,).
+
+        There are several where the level is learned: its own uncertainty makes the noise a mixture.
+        """
+        given = np.ones(X.shape[0]) if noise_scale is None else noise_scale
+        if self.level is None:
+            return given[None], np.ones(1)
+        inputs = arrays.as_numpy(X)
+        scale = given * checked_level(self.level(inputs), len(inputs))
+        if not isinstance(self.level, Level):
+            return scale[None], np.ones(1)
+        nodes, probabilities = level_nodes(self.level.log_variance(inputs))
+        return scale * np.exp(nodes), probabilities
+
+    def _parts(self, X: Array, noise_scale: FloatArray | None = None) -> tuple[Array, Array, Array, Array]:
         """Mean of the smoother (m, n_y), and noise, model and aleatoric variance without the scales (m,)."""
         mean, model, gain = self.smoother.mean_and_parts(X)
         s2 = float(self.noise.var())
-        return mean, s2 * gain, model, s2 + 0 * gain
+        if self.level is None and noise_scale is None:
+            return mean, s2 * gain, model, s2 + 0 * gain
+        scale, probabilities = self.observation_scale(X, noise_scale)
+        return mean, s2 * gain, model, arrays.like(s2 * (probabilities @ scale**2), gain)
 
-    def mean_and_uncertainty(self, X: Array) -> tuple[Array, Uncertainty]:
+    def mean_and_uncertainty(
+        self, X: Array, noise_scale: FloatArray | None = None
+    ) -> tuple[Array, Uncertainty]:
         """Estimate of f and its variances by cause at the rows of X, from one evaluation of the kernel."""
-        mean, *parts = self._parts(X)
+        mean, *parts = self._parts(X, noise_scale)
         return self.outputs(mean), Uncertainty(*map(self._variances, parts))
 
-    def uncertainty(self, X: Array) -> Uncertainty:
+    def uncertainty(self, X: Array, noise_scale: FloatArray | None = None) -> Uncertainty:
         """Variances by cause at the rows of X, (m,) or (m, n_y)."""
-        return self.mean_and_uncertainty(X)[1]
+        return self.mean_and_uncertainty(X, noise_scale)[1]
 
     def common_uncertainty(self, X: Array) -> Uncertainty:
         """Variances by cause at the rows of X, (m,), without the factors c_k^2 of the outputs."""
@@ -121,10 +150,17 @@ class Posterior:
         return PredictionGradient(scale * mean, scale**2 * noise[:, None, :], scale**2 * model[:, None, :])
 
     def distribution(
-        self, X: FloatArray, of: str = "estimate", verbose: bool = False
+        self,
+        X: FloatArray,
+        of: str = "estimate",
+        verbose: bool = False,
+        noise_scale: FloatArray | None = None,
     ) -> PredictiveDistribution:
-        """The random variable ``of`` at the rows of X."""
-        return PredictiveDistribution(self, X, of, verbose)
+        """The random variable ``of`` at the rows of X, on the scale of y."""
+        distribution = PredictiveDistribution(self, X, of, verbose, noise_scale)
+        return (
+            distribution if self.transform is None else TransformedDistribution(distribution, self.transform)
+        )
 
     def leave_one_out(self) -> LeaveOneOut:
         """Predict each sample from all others."""

@@ -6,6 +6,7 @@ shape of the noise and pays off where that is far from normal.
 """
 
 from .data import Data
+from .learn import learn
 from .search import METHODS, TuningResult, tune
 
-__all__ = ["METHODS", "Data", "TuningResult", "tune"]
+__all__ = ["METHODS", "Data", "TuningResult", "learn", "tune"]

@@ -21,6 +21,8 @@ from ..kernels import Kernel
 from ..noise import Noise
 from ..noise.base import as_generator
 from ..noise.family import Family, NoiseModel, ScaledShape, noise_model
+from ..noise.level import NoiseLevel
+from ..transform import Transform
 from .data import Data, Parameters
 from .likelihood import Likelihood, relative_scales
 from .loo_score import LeaveOneOutScore
@@ -58,6 +60,14 @@ class TuningResult:
         All free parameters by name: kernel hyperparameters, ``noise.std``, shapes of the noise.
     n_evaluations : int
         Evaluations of the objectives, on all of the data or on a subset.
+    level : Level, callable or None
+        The noise level s(x), learned or given.
+    transform : Transform or None
+        The transform of the response, with its exponent.
+    level_evidence : float
+        Gain in log evidence that a learned level brings over a constant one; below -3 the level is constant.
+    shape_gain : float
+        Gain in the leave-one-out log score over normal noise, where ``noise="auto"`` found another shape.
     output_scale : ndarray of shape (n_y,)
         Output k has the noise times ``output_scale[k]`` and the kernel times its square. The scales multiply to 1.
 
@@ -66,7 +76,7 @@ class TuningResult:
     >>> from wienerkernel import RBF, WienerKernelRegressor
     >>> X = np.linspace(0, 6, 20)[:, None]
     >>> model = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.1)").fit(X, np.sin(X[:, 0]))
-    >>> model.tuned_.method, sorted(model.tuned_.parameters)
+    >>> model.tuning_result_.method, sorted(model.tuning_result_.parameters)
     ('likelihood', ['kernel.length_scale'])
     """
 
@@ -78,6 +88,10 @@ class TuningResult:
     parameters: dict[str, float] = field(default_factory=dict)
     n_evaluations: int = 0
     output_scale: FloatArray = field(default_factory=lambda: np.ones(1))
+    level: NoiseLevel | None = None
+    transform: Transform | None = None
+    level_evidence: float = 0.0
+    shape_gain: float = 0.0
 
 
 def tune(

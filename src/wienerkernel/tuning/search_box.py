@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._typing import FloatArray
+from .._typing import FloatArray, IntArray
 from ..backend import arrays
 from ..kernels import (
     RBF,
@@ -35,7 +35,15 @@ from ..kernels.base import bracketed
 from ..kernels.parameters import DEFAULT_BOUNDS
 from .data import Data, Parameters
 
-__all__ = ["SearchBox", "default_kernel", "has_free_scale", "search_box", "variance_at_odds"]
+__all__ = [
+    "SearchBox",
+    "default_kernel",
+    "elementary",
+    "has_free_scale",
+    "kernel_per_input",
+    "search_box",
+    "variance_at_odds",
+]
 
 LENGTH_FRACTION, LENGTH_MULTIPLE = 0.5, 100.0
 """Bounds of length scales, in smallest spacings and ranges of the inputs."""
@@ -51,6 +59,8 @@ LENGTH_WIDTHS, NOISE_SHARE = 2.0, np.exp(-1.0)
 """Medians of the priors on length scales, in widths of the inputs, and on the noise, in standard deviations of y."""
 LENGTH_SPREAD, SIZE_SPREAD, NOISE_SPREAD = 1.5, 1.5, 3.0
 """Standard deviations of the logarithms of length scales and of the standard deviations of function and noise."""
+TOGETHER = 0.35
+"""Standard deviation of the logarithms of the length scales of several inputs, in their widths, about their mean."""
 DEFAULT = np.log(DEFAULT_BOUNDS)
 AMPLITUDES = (Constant, Linear, FeatureMap)
 """Kernels with a hyperparameter that sets their size."""
@@ -67,6 +77,8 @@ class SearchBox:
         Mean and standard deviation of the normal prior; the latter is infinite where there is none.
     lengths : ndarray of bool of shape (p,)
         Which parameters are length scales.
+    groups : list of ndarray of int
+        Length scales of the inputs of one kernel, which have a prior together: it shrinks them towards each other.
     """
 
     start: FloatArray
@@ -75,11 +87,19 @@ class SearchBox:
     center: FloatArray
     spread: FloatArray
     lengths: NDArray[np.bool_]
+    groups: tuple[IntArray, ...] = ()
 
     def log_prior(self, values: FloatArray) -> tuple[float, FloatArray]:
         """Logarithm of the prior, up to a constant, and its gradient of shape (p,)."""
         z = (values - self.center) / self.spread
-        return -0.5 * float(z @ z), -z / self.spread
+        value, gradient = -0.5 * float(z @ z), -z / self.spread
+        for group in self.groups:
+            apart = values[group] - self.center[group]
+            mean = apart.mean()
+            apart = (apart - mean) / TOGETHER
+            value -= 0.5 * float(apart @ apart) + 0.5 * (mean / LENGTH_SPREAD) ** 2
+            gradient[group] -= apart / TOGETHER + mean / LENGTH_SPREAD**2 / len(group)
+        return value, gradient
 
     def at_bound(self, values: FloatArray) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Which free parameters are at their lower and upper bounds."""
@@ -128,7 +148,14 @@ def default_kernel(data: Data) -> Kernel:
     return Product(Constant(extent.square), RBF(scale))
 
 
-def search_box(data: Data, parameters: Parameters) -> SearchBox:
+def kernel_per_input(data: Data) -> Kernel:
+    """A variance times a squared exponential with one length scale for each input, whatever their widths."""
+    extent = _Extent.of(data)
+    scale = np.sqrt(data.X.shape[1]) * extent.width
+    return Product(Constant(extent.square), RBF(scale if len(scale) > 1 else float(scale[0])))
+
+
+def search_box(data: Data, parameters: Parameters, together: bool = False) -> SearchBox:
     """Bounds, start and prior of all parameters."""
     extent, kernel, noise = _Extent.of(data), parameters.kernel, parameters.noise
     entries = [_entry(leaf, name, extent, size) for leaf, name, size in _leaves(kernel, extent.square)]
@@ -148,6 +175,9 @@ def search_box(data: Data, parameters: Parameters) -> SearchBox:
     ends = noise.shape_bounds.T
     low, high = np.concatenate([[low, high], ends], axis=1)
     middle, flat = ends.mean(axis=0), np.full(ends.shape[1], np.inf)
+    groups = _groups(kernel, [entry.spread for entry in entries]) if together else ()
+    for group in groups:
+        columns[4, group] = np.inf
     return SearchBox(
         start=np.clip(np.concatenate([start, middle]), low, high),
         low=low,
@@ -156,6 +186,7 @@ def search_box(data: Data, parameters: Parameters) -> SearchBox:
         # The prior counts once for each output, so that it is as weak as for a single one.
         spread=np.concatenate([columns[4], flat]) / np.sqrt(data.y.shape[1]),
         lengths=np.array([entry.length for entry in entries] + [False] * len(flat), dtype=bool),
+        groups=groups,
     )
 
 
@@ -171,7 +202,7 @@ def variance_at_odds(data: Data, kernel: Kernel) -> str:
     )
     size = _Extent.of(data).square
     alike = variance <= AT_ODDS * size and size <= AT_ODDS * variance
-    if alike or shifted != variance or any(isinstance(k, AMPLITUDES) for k in _elementary(kernel)):
+    if alike or shifted != variance or any(isinstance(k, AMPLITUDES) for k in elementary(kernel)):
         return ""
     measure = "variance" if data.trend else "mean square"
     return (
@@ -180,10 +211,10 @@ def variance_at_odds(data: Data, kernel: Kernel) -> str:
     )
 
 
-def _elementary(kernel: Kernel) -> Iterator[Kernel]:
+def elementary(kernel: Kernel) -> Iterator[Kernel]:
     """The kernels that a kernel is composed of."""
     for part in _parts(kernel):
-        yield from _elementary(part)
+        yield from elementary(part)
     if not _parts(kernel):
         yield kernel
 
@@ -223,7 +254,23 @@ def _leaves(kernel: Kernel, variance: float) -> Iterator[tuple[Kernel, str, floa
 
 def _has_amplitude(kernel: Kernel) -> bool:
     """Whether some hyperparameter sets the size of the kernel."""
-    return any(isinstance(leaf, AMPLITUDES) for leaf in _elementary(kernel) if leaf.names)
+    return any(isinstance(leaf, AMPLITUDES) for leaf in elementary(kernel) if leaf.names)
+
+
+def _groups(kernel: Kernel, spread: list[float]) -> tuple[IntArray, ...]:
+    """Entries of theta that are length scales of several inputs of one kernel, with bounds from the data."""
+    groups, first = [], 0
+    for leaf in elementary(kernel):
+        names = leaf.names
+        group = [first + k for k, name in enumerate(names) if name.startswith("length_scale[")]
+        first += len(names)
+        if (
+            not isinstance(leaf, Linear)
+            and len(group) > 1
+            and np.all(np.isfinite([spread[k] for k in group]))
+        ):
+            groups.append(np.array(group))
+    return tuple(groups)
 
 
 class _Entry(NamedTuple):

@@ -16,7 +16,7 @@ from ...experiments.system import truth
 from ...noise.family import Family
 from ...posterior import Posterior
 from ...regressor import WienerKernelRegressor
-from ..report.numbers import default_names
+from ..report.numbers import default_names, transform_name
 from ..report.slices import base_point, observations, sweep
 
 __all__ = ["LAWS", "ModelScene", "PaperScene", "Scene"]
@@ -129,6 +129,8 @@ class ModelScene(Scene):
             f"<code>{escape(repr(noise))}</code>. The other noise laws have the same mean, {noise.mean():.4g}, and "
             f"variance, {noise.var():.4g}."
         )
+        if transform := transform_name(self.posterior.transform):
+            self.introduction += f" Everything is on the transformed scale ({escape(transform)})."
         self.factor = models.Slider(title="length-scale multiplier", start=0.2, end=5.0, step=0.01, value=1.0)
         self.law = models.Select(title="noise law", options=[OWN, *LAWS], value=OWN)
         numbers = [(str(j), name) for j, name in enumerate(self.names)]
@@ -157,11 +159,12 @@ class ModelScene(Scene):
         noise = old.noise_
         law = noise if self.law.value == OWN else LAWS[self.law.value].law(noise.std(), mean=noise.mean())
         kernel = _stretched(old.kernel_, self.factor.value)
-        new = WienerKernelRegressor(kernel, noise=law, ridge=old.ridge, trend=old.trend, tuning=None)
+        trend = self.posterior.smoother.trend.kind
+        new = WienerKernelRegressor(kernel, noise=law, ridge=old.ridge, trend=trend, tuning=None)
         units = self.posterior.output_scale
         outputs = self.outputs[:, 0] if self.posterior.single_output else self.outputs / units
         fitted = new.fit(self.points, outputs, noise_scale=samples.scale).posterior_
-        return replace(fitted, output_scale=units)
+        return replace(fitted, output_scale=units, level=self.posterior.level)
 
     def column(self) -> int:
         """Index of the chosen input."""

@@ -23,7 +23,7 @@ def page(report: dict[str, Any], title: str | None = None) -> str:
     """The contents of a report as self-contained HTML, with every name escaped."""
     if title is None:
         title = f"{', '.join(report['targets'])} by {', '.join(report['inputs'])}"
-    data = {**report, "title": title, "laws": LAWS, "causes": CAUSES}
+    data = {**report, "targets": _labels(report), "title": title, "laws": LAWS, "causes": CAUSES}
     parts = {
         "title": escape(title),
         "lead": _lead(report),
@@ -71,6 +71,11 @@ def _table(caption: str, head: Iterable[str], rows: Iterable[Iterable[str]]) -> 
     )
 
 
+def _labels(report: dict[str, Any]) -> list[str]:
+    """Names of the outputs as the curves show them."""
+    return [f"{name}, transformed" if report["summary"]["transform"] else name for name in report["targets"]]
+
+
 def _lead(report: dict[str, Any]) -> str:
     """What was fitted to what."""
     summary = report["summary"]
@@ -82,6 +87,11 @@ def _lead(report: dict[str, Any]) -> str:
     )
     if len(report["slices"]) < len(report["inputs"]):
         text += f" Shown are the {len(report['slices'])} inputs along which the mean varies most."
+    if transform := report["summary"]["transform"]:
+        text += (
+            f" Curves, intervals, densities and standard deviations are on the transformed scale ({transform}); "
+            f"scores are on the scale of {report['targets'][0]}."
+        )
     return escape(text)
 
 
@@ -164,6 +174,7 @@ def _curve_table(report: dict[str, Any], part: dict[str, Any]) -> str:
     where = _base(part["base"])
     caption = f"Prediction along {part['input']}{where and ', with ' + where}"
     caption += "; intervals relative to the mean" * several
+    caption += "; on the transformed scale" * bool(report["summary"]["transform"])
     return _table(caption, head, rows)
 
 
@@ -174,5 +185,6 @@ def _base(values: list[dict[str, Any]]) -> str:
 def _hyperparameters(report: dict[str, Any]) -> str:
     rows = [("kernel", report["summary"]["kernel"], ""), ("noise", report["summary"]["noise"], "")]
     rows += [("trend", report["summary"]["trend"], "")]
+    rows += [("transform", report["summary"]["transform"], "response")] * bool(report["summary"]["transform"])
     rows += [(row["name"], _number(row["value"]), row["meaning"]) for row in report["hyperparameters"]]
     return _table("Hyperparameters", ["name", "value", "belongs to"], rows)

@@ -14,11 +14,12 @@ import numpy as np
 from ...backend import arrays
 from ...posterior import Posterior, Uncertainty
 from ...text import rounded
+from ...transform import Transform
 from ..plotting import CAUSES
 from .scores import score_contents, thinned
 from .slices import COVERAGE, observations, slices
 
-__all__ = ["contents", "default_names"]
+__all__ = ["contents", "default_names", "transform_name"]
 
 MAX_DATA = 1000
 ADVICE = {
@@ -71,7 +72,8 @@ def contents(
             "places": samples.n_places,
             "kernel": rounded(repr(model.kernel_)),
             "noise": rounded(repr(noise)),
-            "trend": model.trend or "none",
+            "trend": posterior.smoother.trend.kind or "none",
+            "transform": transform_name(posterior.transform),
         },
         "shares": shares,
         "advice": _advice(shares),
@@ -86,6 +88,16 @@ def contents(
 def default_names(model: Any) -> list[str]:
     """Names of the columns that a model was fitted to; by default x, or x1, x2, ..."""
     return _names("input_names", getattr(model, "feature_names_in_", None), model.n_features_in_, "x")
+
+
+def transform_name(transform: Transform | None) -> str:
+    """A transform in words, such as "box-cox, exponent 0.24"; empty for None."""
+    if transform is None or not transform.free:
+        return "" if transform is None else transform.name
+    # estimates at an end of the interval are off by rounding errors
+    special = {"1": ": linear"} | ({"0": ": the logarithm"} if transform.name == "box-cox" else {})
+    exponent = f"{round(transform.lam, 3):g}"
+    return f"{transform.name}, exponent {exponent}{special.get(exponent, '')}"
 
 
 def _names(argument: str, given: str | Sequence[str] | None, n: int, letter: str) -> list[str]:

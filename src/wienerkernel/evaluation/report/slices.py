@@ -9,6 +9,7 @@ import numpy as np
 from ..._typing import FloatArray, IntArray
 from ...backend import arrays
 from ...law import LinearCombination
+from ...law.mixed import MixedLaw
 from ...posterior import Posterior
 from ...posterior.distribution import OF
 from ..plotting import CAUSES
@@ -123,7 +124,7 @@ def _mean(posterior: Posterior, grid: FloatArray) -> FloatArray:
     return arrays.as_numpy(posterior.mean(grid)).reshape(len(grid), -1)
 
 
-def densities(law: LinearCombination) -> dict[str, FloatArray] | None:
+def densities(law: LinearCombination | MixedLaw) -> dict[str, FloatArray] | None:
     """``y`` and ``pdf`` (m, k) of each law between its far quantiles, ``mean`` and ``std`` (m,); None if it is discrete."""
     try:
         law.pdf(law.mean())

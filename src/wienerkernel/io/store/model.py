@@ -12,24 +12,29 @@ from sklearn.utils.validation import check_is_fitted
 from ... import __version__
 from ..._typing import FloatArray
 from ...posterior import Posterior
+from ...smoother import Smoother
+from ...transform import Transform
 from ...tuning import METHODS, TuningResult
 from ...validation import SMALLEST
 from ..files import atomic_write
 from .archive import Archive, FormatError, write_archive
 from .kernels import kernel_from, kernel_node
+from .level import level_from, level_node
 from .nodes import Node, Reader, Writer, as_plain, choice, entries, integer, items, number
 from .noise import CLOSE, moments_at_hand, noise_from, noise_node
 from .parameters import parameters_from, parameters_node
 from .smoother import smoother_from, smoother_node
+from .transform import transform_from, transform_node
 
 if TYPE_CHECKING:
     from ...regressor import WienerKernelRegressor
 
 __all__ = ["load", "save"]
 
-FORMAT, VERSION = "wienerkernel model", 2
+FORMAT, VERSION = "wienerkernel model", 3
 LONGEST_TEXT, LONGEST_MESSAGE = 2**22, 600
 NAMES = ("feature_names", "target_names")
+GAINS = ("level_evidence", "shape_gain")
 
 
 def save(model: WienerKernelRegressor, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
@@ -49,7 +54,7 @@ def save(model: WienerKernelRegressor, path: str | os.PathLike[str], *, overwrit
     Raises
     ------
     TypeError
-        If the kernel or the noise law is code, which a file of numbers cannot hold.
+        If the kernel, the noise law, the noise level or the transform is code, which a file of numbers cannot hold.
     """
     check_is_fitted(model)
     writer = Writer()
@@ -129,16 +134,19 @@ def _parsed(text: bytes) -> dict[str, Node]:
 def _model_node(model: WienerKernelRegressor, writer: Writer) -> dict[str, Node]:
     posterior: Posterior = model.posterior_
     names = {key: getattr(model, f"{key}_in_", None) for key in NAMES}
+    level, transform = posterior.level, posterior.transform
     return {
         "parameters": parameters_node(model, writer),
         "kernel": kernel_node(posterior.smoother.kernel),
         "noise": noise_node(posterior.noise, writer, "noise"),
         "ridge": float(model.ridge_),
-        "tuned": _tuned_node(model.tuned_),
+        "tuned": _tuned_node(model.tuning_result_),
         "smoother": smoother_node(posterior.smoother, writer),
         "single_output": posterior.single_output,
         "ridge_is_noise_variance": posterior.ridge_is_noise_variance,
         "output_scale": posterior.output_scale.tolist(),
+        "level": None if level is None else level_node(level, writer, "level"),
+        "transform": None if transform is None else transform_node(transform),
         **{key: None if found is None else [str(name) for name in found] for key, found in names.items()},
     }
 
@@ -153,6 +161,8 @@ ENTRIES = (
     "single_output",
     "ridge_is_noise_variance",
     "output_scale",
+    "level",
+    "transform",
     *NAMES,
 )
 
@@ -160,9 +170,20 @@ ENTRIES = (
 def _model_from(tree: dict[str, Node], reader: Reader) -> WienerKernelRegressor:
     from ...regressor import WienerKernelRegressor
 
-    parameters, kernel, noise, ridge, tuned, smoother, single, matched, scale, *names = entries(
-        tree, *ENTRIES
-    )
+    (
+        parameters,
+        kernel,
+        noise,
+        ridge,
+        tuned,
+        smoother,
+        single,
+        matched,
+        scale,
+        level,
+        transform,
+        *names,
+    ) = entries(tree, *ENTRIES)
     ridge, matched = number(ridge, SMALLEST**2, SMALLEST**-2), choice(matched, True, False)
     law = noise_from(noise, reader)
     moments = moments_at_hand(law)
@@ -174,15 +195,30 @@ def _model_from(tree: dict[str, Node], reader: Reader) -> WienerKernelRegressor:
     n_features, n_outputs = smoothed.places.shape[1], smoothed.targets.shape[1]
     if choice(single, True, False) and n_outputs != 1:
         raise FormatError("model.json: single_output is true, but there are several outputs")
-    model = WienerKernelRegressor(**parameters_from(parameters, law, reader))
+    if not single and (level is not None or transform is not None):
+        raise FormatError("model.json: a noise level and a transform need a single output")
+    level = None if level is None else level_from(level, n_features, reader)
+    transform = None if transform is None else transform_from(transform)
+    if transform is not None and moments is not None:
+        _check_range(transform, smoothed, moments[0])
+    model = WienerKernelRegressor(**parameters_from(parameters, law, level, n_features, reader))
     model.n_features_in_ = n_features
     for key, found, n in zip(NAMES, names, (n_features, n_outputs), strict=True):
         if found is not None:
             setattr(model, f"{key}_in_", _names_from(key, found, n))
     model.kernel_, model.noise_, model.ridge_ = smoothed.kernel, law, ridge
-    model.posterior_ = Posterior(smoothed, law, single, matched, _scale_from(scale, n_outputs))
-    model.tuned_ = _tuned_from(tuned, model)
+    scales = _scale_from(scale, n_outputs)
+    model.posterior_ = Posterior(smoothed, law, single, matched, scales, level, transform)
+    model.tuning_result_ = _tuned_from(tuned, model)
     return model
+
+
+def _check_range(transform: Transform, smoother: Smoother, mean: float) -> None:
+    """The samples are finite on the scale of y."""
+    scale = smoother.samples.scale
+    offset = mean * (scale if scale.ndim == 1 else scale.sum(axis=1))
+    if not np.all(np.isfinite(transform.inverse(smoother.targets + offset[:, None]))):
+        raise FormatError("targets are outside the range of the transform")
 
 
 def _scale_from(node: Node, n_outputs: int) -> FloatArray:
@@ -210,13 +246,18 @@ def _tuned_node(tuned: TuningResult | None) -> Node:
         "value": as_plain(tuned.value, "value of the objective"),
         "parameters": {name: as_plain(value, name) for name, value in tuned.parameters.items()},
         "n_evaluations": int(tuned.n_evaluations),
+        **{name: as_plain(getattr(tuned, name), name) for name in GAINS},
     }
 
 
 def _tuned_from(node: Node, model: WienerKernelRegressor) -> TuningResult | None:
     if node is None:
         return None
-    method, value, parameters, n_evaluations = entries(node, "method", "value", "parameters", "n_evaluations")
+    method, value, parameters, n_evaluations, *gains = entries(
+        node, "method", "value", "parameters", "n_evaluations", *GAINS
+    )
+    level_evidence, shape_gain = (number(gain, -np.inf, np.inf) for gain in gains)
+    posterior = model.posterior_
     return TuningResult(
         model.kernel_,
         model.noise_,
@@ -225,5 +266,9 @@ def _tuned_from(node: Node, model: WienerKernelRegressor) -> TuningResult | None
         number(value, -np.inf, np.inf),
         {name: number(found, -np.inf, np.inf) for name, found in items(parameters)},
         integer(n_evaluations, 0, 2**63),
-        output_scale=model.posterior_.output_scale,
+        posterior.output_scale,
+        posterior.level,
+        posterior.transform,
+        level_evidence,
+        shape_gain,
     )

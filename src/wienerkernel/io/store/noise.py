@@ -32,6 +32,8 @@ CLOSE = 1e-6
 SHAPES = 1e-4, 1e6
 """Magnitudes of the shapes for which integrals over a density can be expected to converge."""
 
+EPS = float(np.finfo(np.float64).eps)
+
 INTEGRALS = ("kappa4", "studentized_range", "zipfian")
 """Laws of scipy.stats whose moments take seconds although they look like formulas."""
 
@@ -127,6 +129,8 @@ def _scipy(_reader: Reader, _level: int, law: Node, args: Node, kwds: Node) -> S
     moments = moments_at_hand(noise)
     if moments is None and not all(SHAPES[0] <= abs(shape) <= SHAPES[1] for shape in noise.shapes if shape):
         raise FormatError(f"model.json: the shapes of {law} are too extreme to compute its moments")
+    if moments is not None and EPS * abs(moments[0] - noise.loc) > moments[1] ** 0.5:
+        raise FormatError(f"model.json: {law} is narrower than the rounding of its own values")
     if noise.discrete and moments is not None and moments[1] > MAX_ATOMS**2:
         raise FormatError(f"model.json: {law} has too many values")
     return noise

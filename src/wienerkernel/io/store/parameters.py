@@ -10,13 +10,17 @@ import numpy as np
 from ...kernels import as_kernel
 from ...noise import Noise, as_noise
 from ...noise.family import Family
+from ...noise.level import LEVELS, Level
 from ...smoother.trend import TRENDS
+from ...transform import NAMES, as_transform
 from ...tuning import METHODS
 from ...validation import PRECISIONS, SMALLEST
 from .archive import FormatError
 from .kernels import kernel_from, kernel_node
+from .level import level_from, level_node
 from .nodes import Node, Reader, Writer, as_plain, choice, entries, integer, number
 from .noise import family_from, family_node, noise_from, noise_node
+from .transform import transform_from, transform_node
 
 if TYPE_CHECKING:
     from ...regressor import WienerKernelRegressor
@@ -27,12 +31,14 @@ __all__ = ["parameters_from", "parameters_node"]
 def parameters_node(model: WienerKernelRegressor, writer: Writer) -> Node:
     """Describe the parameters of a fitted model."""
     given = model.get_params(deep=False)
-    kernel, noise = given.pop("kernel"), given.pop("noise")
+    kernel, noise, level, transform = (given.pop(name) for name in OBJECTS)
     if not isinstance(given["random_state"], int | np.integer | None):
         given["random_state"] = None
     return {
         "kernel": kernel if isinstance(kernel, str | None) else kernel_node(as_kernel(kernel)),
         "noise": _noise_node(noise, model.noise_, writer),
+        "noise_level": _level_node(level, model.posterior_.level, writer),
+        "transform": _transform_node(transform),
         **{name: PARAMETERS[name](as_plain(value, name)) for name, value in given.items()},
     }
 
@@ -48,14 +54,34 @@ def _noise_node(noise: Any, fitted: Noise, writer: Writer) -> Node:
     return noise_node(as_noise(noise), writer, "given_noise")
 
 
-def parameters_from(node: Node, fitted: Noise, reader: Reader) -> dict[str, Any]:
-    """The parameters that a node describes, ``fitted`` being the law of the fitted model."""
-    kernel, noise, *rest = entries(node, "kernel", "noise", *PARAMETERS)
+def _level_node(level: Any, fitted: Any, writer: Writer) -> Node:
+    """The noise level as the user gave it: nothing, a name, or a level."""
+    if level is None or isinstance(level, str):
+        return choice(level, None, *LEVELS)
+    return {"kind": "fitted"} if level is fitted else level_node(level, writer, "given_level")
+
+
+def _transform_node(transform: Any) -> Node:
+    """The transform as the user gave it: nothing, a name, or a transform."""
+    if transform is None or isinstance(transform, str):
+        return choice(transform, None, *NAMES)
+    return transform_node(as_transform(transform))
+
+
+def parameters_from(
+    node: Node, fitted: Noise, level: Level | None, n_features: int, reader: Reader
+) -> dict[str, Any]:
+    """The parameters that a node describes, ``fitted`` and ``level`` being those of the fitted model."""
+    kernel, noise, given_level, transform, *rest = entries(node, *OBJECTS, *PARAMETERS)
     if not isinstance(kernel, dict | str | None) or not isinstance(noise, dict | str | None):
         raise FormatError("model.json: kernel and noise must be a name, entries or null")
     return {
         "kernel": kernel_from(kernel) if isinstance(kernel, dict) else kernel,
         "noise": _noise_from(noise, fitted, reader) if isinstance(noise, dict) else noise,
+        "noise_level": _level_from(given_level, level, n_features, reader),
+        "transform": transform_from(transform)
+        if isinstance(transform, dict)
+        else choice(transform, None, *NAMES),
         **{name: check(value) for (name, check), value in zip(PARAMETERS.items(), rest, strict=True)},
     }
 
@@ -66,6 +92,14 @@ def _noise_from(node: dict[str, Node], fitted: Noise, reader: Reader) -> Noise |
     return family_from(node) if node.get("kind") == "family" else noise_from(node, reader)
 
 
+def _level_from(node: Node, fitted: Level | None, n_features: int, reader: Reader) -> Level | str | None:
+    if not isinstance(node, dict):
+        return choice(node, None, *LEVELS)  # type: ignore[no-any-return]
+    return fitted if node == {"kind": "fitted"} else level_from(node, n_features, reader)
+
+
+OBJECTS = ("kernel", "noise", "noise_level", "transform")
+
 PARAMETERS: dict[str, Callable[[Node], Any]] = {
     "ridge": lambda node: None if node is None else number(node, low=SMALLEST**2),
     "trend": lambda node: choice(node, *TRENDS),
@@ -74,4 +108,4 @@ PARAMETERS: dict[str, Callable[[Node], Any]] = {
     "random_state": lambda node: None if node is None else integer(node, 0, 2**128),
     "dtype": lambda node: choice(node, *PRECISIONS),
 }
-"""How the parameters other than kernel and noise are checked, on both sides."""
+"""How the parameters that are no objects are checked, on both sides."""

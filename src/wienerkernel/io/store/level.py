@@ -1,0 +1,74 @@
+"""A learned noise level s(x) as JSON and arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from ...noise.level import Level, NoiseLevel
+from ...validation import check_size
+from .archive import FormatError
+from .kernels import kernel_from, kernel_node
+from .nodes import Node, Reader, Writer, entries
+from .smoother import packed, unpacked
+
+__all__ = ["level_from", "level_node"]
+
+ARRAYS = ("points", "factor", "weights", "covariance")
+
+CLOSE = 1e-6
+"""Difference of numbers of size 1 that are equal up to rounding and the jitter of the factor."""
+
+
+def level_node(level: NoiseLevel, writer: Writer, name: str) -> Node:
+    """Describe a level, the names of its arrays beginning with ``name``; TypeError for a function."""
+    if type(level) is not Level:
+        raise TypeError(
+            f"noise_level {level!r} cannot be saved: it is code, and a saved model holds numbers only. Use "
+            "noise_level='input', or keep the data and the code and fit again"
+        )
+    parts = {key: getattr(level, key) for key in ARRAYS} | {"factor": packed(level.factor)}
+    nodes = {key: writer.array(f"{name}.{key}", values) for key, values in parts.items()}
+    return {"kernel": kernel_node(level.kernel), **nodes}
+
+
+def level_from(node: Node, n_features: int, reader: Reader) -> Level:
+    """The level that a node describes, after its parts have been compared with each other."""
+    kernel, *parts = entries(node, "kernel", *ARRAYS)
+    points = reader.array(parts[0], (None, n_features))
+    n = len(points)
+    if n == 0:
+        raise FormatError("a noise level needs points")
+    shapes = ((n * (n + 1) // 2,), (n,), (n, n))
+    factor, weights, covariance = (
+        reader.array(part, shape) for part, shape in zip(parts[1:], shapes, strict=True)
+    )
+    check_size("points of the noise level", points)
+    check_size("weights of the noise level", weights)
+    level = Level(kernel_from(kernel), points, unpacked(factor, n, n), weights, covariance)
+    _check_factor(level)
+    _check_covariance(level)
+    return level
+
+
+def _check_factor(level: Level) -> None:
+    """L L' is the kernel, of variance 1, and L^-1 K L^-T is at most 1: so are then the features, at any input."""
+    if np.any(np.diagonal(level.factor) <= 0):
+        raise FormatError("the diagonal of the noise level's factor must be positive")
+    kernel = level.kernel(level.points)
+    product = level.factor @ level.factor.T
+    close = np.allclose([np.diagonal(kernel), np.diagonal(product)], 1, rtol=0, atol=CLOSE)
+    if not close or not np.allclose(product, kernel, rtol=0, atol=CLOSE):
+        raise FormatError("the factor of the noise level does not belong to its kernel, of variance 1")
+    half = solve_triangular(level.factor, kernel, lower=True)
+    whitened = solve_triangular(level.factor, half.T, lower=True)
+    if not np.linalg.eigvalsh(whitened).max() <= 1 + CLOSE:
+        raise FormatError("the factor of the noise level is too inaccurate")
+
+
+def _check_covariance(level: Level) -> None:
+    """Symmetric, with eigenvalues between 0 and those of the prior, 1."""
+    covariance = level.covariance
+    symmetric = np.allclose(covariance, covariance.T, rtol=0, atol=CLOSE)
+    if not symmetric or not np.all(np.abs(np.linalg.eigvalsh(covariance) - 0.5) <= 0.5 + CLOSE):
+        raise FormatError("the covariance of the noise level must be symmetric, with eigenvalues from 0 to 1")

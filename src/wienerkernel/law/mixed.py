@@ -1,0 +1,180 @@
+"""Mixtures of linear combinations: what is left where a weight of the sum is itself uncertain."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize.elementwise import find_root
+
+from .._typing import FloatArray, IntArray, RandomState
+from ..noise.base import as_generator
+from .hdi import shortest
+from .linear_combination import LinearCombination
+
+__all__ = ["MixedLaw"]
+
+TOLERANCE = 1e-13
+SMALL = 1e-6
+"""Below it, probabilities and densities are computed with relative accuracy."""
+
+
+class MixedLaw:
+    """The law that is row k of a batch of laws with probability p_k, with the methods of :class:`LinearCombination`.
+
+    Parameters
+    ----------
+    law : LinearCombination of shape (q, *S)
+    probabilities : ndarray of shape (q,)
+
+    Examples
+    --------
+    >>> Y = MixedLaw(LinearCombination("norm()", [[1.0], [3.0]]), np.array([0.5, 0.5]))
+    >>> float(Y.var()), round(float(Y.cdf(1.0)), 6), round(float(Y.kurtosis()), 6)
+    (5.0, 0.735202, 1.92)
+    """
+
+    def __init__(self, law: LinearCombination, probabilities: FloatArray) -> None:
+        self.law, self.probabilities = law, probabilities
+        self.shape = law.shape[1:]
+
+    def _average(self, values: FloatArray) -> FloatArray:
+        """Mean over the parts, whose axis stands before those of S."""
+        return np.asarray(np.moveaxis(values, -1 - len(self.shape), -1) @ self.probabilities)
+
+    def _apart(self, values: ArrayLike) -> FloatArray:
+        """Values that broadcast against S, with an axis for the parts."""
+        array = np.asarray(values, dtype=float)
+        array = np.broadcast_to(array, np.broadcast_shapes(array.shape, self.shape))
+        return np.expand_dims(array, array.ndim - len(self.shape))
+
+    def _of_parts(self, name: str, y: ArrayLike, return_error: bool) -> Any:
+        """Average of a function of the parts; a part's tail needs relative accuracy only where all tails are small."""
+        points = self._apart(y)
+        if name == "pdf" and np.any(self.law._batch.atomic):
+            self.law.pdf(points)  # refuses: there is none
+        result = [self._average(part) for part in self.law._batch.values(name, points, tails=False)]
+        if np.any(result[0] < SMALL):
+            result = [self._average(part) for part in getattr(self.law, name)(points, return_error=True)]
+        return tuple(result) if return_error else result[0]
+
+    def pdf(self, y: ArrayLike, *, return_error: bool = False) -> Any:
+        """Density at y, broadcast against S."""
+        return self._of_parts("pdf", y, return_error)
+
+    def logpdf(self, y: ArrayLike) -> FloatArray:
+        """Logarithm of the density at y."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.pdf(y)))
+
+    def cdf(self, y: ArrayLike, *, return_error: bool = False) -> Any:
+        """P(Y <= y)."""
+        return self._of_parts("cdf", y, return_error)
+
+    def sf(self, y: ArrayLike, *, return_error: bool = False) -> Any:
+        """P(Y > y)."""
+        return self._of_parts("sf", y, return_error)
+
+    def ppf(self, q: ArrayLike, *, return_error: bool = False) -> Any:
+        """Quantile: the y with P(Y <= y) = q."""
+        level = np.asarray(q, dtype=float)
+        low = level <= 0.5
+        return self._quantile(np.where(low, level, 1 - level), ~low, return_error)
+
+    def isf(self, q: ArrayLike, *, return_error: bool = False) -> Any:
+        """Upper quantile: the y with P(Y > y) = q."""
+        level = np.asarray(q, dtype=float)
+        low = level <= 0.5
+        return self._quantile(np.where(low, level, 1 - level), low, return_error)
+
+    def _quantile(self, p: FloatArray, upper: Any, return_error: bool) -> Any:
+        """The mixture's quantile lies between the smallest and the largest of its parts'."""
+        shape = np.broadcast_shapes(p.shape, self.shape)
+        p, upper = np.broadcast_to(p, shape), np.broadcast_to(upper, shape)
+        level = self._apart(p)
+        both = np.where(self._apart(upper), self.law.isf(level), self.law.ppf(level))
+        axis = -1 - len(self.shape)
+        low, high = both.min(axis=axis), both.max(axis=axis)
+        inside = (low < high) & np.isfinite(low) & np.isfinite(high) & (p > 0)
+
+        def excess(y: FloatArray, index: IntArray) -> FloatArray:
+            """How far the tail at some of the points is from p, relative to p."""
+            at = low.copy()
+            at.flat[index] = y
+            tail = np.where(upper, -self.sf(at), self.cdf(at)).ravel()[index]
+            return np.asarray(tail / p.ravel()[index] + np.where(upper.ravel()[index], 1.0, -1.0))
+
+        x = np.where((p == 0) & upper, high, low)  # the ends of the support
+        index = np.flatnonzero(inside)
+        if len(index):
+            ends = low.ravel()[index], high.ravel()[index]
+            tolerances = {"xatol": 0.0, "xrtol": TOLERANCE, "fatol": TOLERANCE, "frtol": 0.0}
+            x.flat[index] = find_root(excess, ends, args=(index,), tolerances=tolerances).x  # type: ignore[call-overload]
+        if not return_error:
+            return x
+        tail = np.where(upper, self.sf(x), self.cdf(x))
+        return x, np.abs(tail - p)
+
+    def interval(self, confidence: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Interval with equal tails."""
+        tail = 0.5 * (1 - np.asarray(confidence, dtype=float))
+        return self.ppf(tail), self.isf(tail)
+
+    def hdi(self, confidence: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Shortest interval that holds this probability."""
+        return shortest(self.ppf, self.isf, np.asarray(confidence, dtype=float), self.shape)
+
+    def support(self) -> tuple[FloatArray, FloatArray]:
+        """Ends of the support, each of shape S."""
+        low, high = self.law.support()
+        return low.min(axis=0), high.max(axis=0)
+
+    @cached_property
+    def _moments(self) -> list[FloatArray]:
+        """Moments of order 0 to 8 about the mean of the mixture, each of shape S; NaN where one does not exist."""
+        mean = self.mean()
+        kappa = [self.law.mean() - mean, *(self.law.cumulant(r) for r in range(2, 9))]
+        moments = [np.ones(self.law.shape)]
+        for r in range(1, 9):
+            moments.append(np.asarray(sum(comb(r - 1, k) * kappa[k] * moments[r - 1 - k] for k in range(r))))
+        return [self._average(moment) for moment in moments]
+
+    def cumulant(self, order: int) -> FloatArray:
+        """Cumulant of order 1 to 8, of shape S."""
+        if order == 1:
+            return self.mean()
+        moments, kappa = self._moments, [np.zeros(self.shape)]
+        for r in range(2, order + 1):
+            known = sum(comb(r - 1, k) * kappa[k] * moments[r - 1 - k] for k in range(len(kappa)))
+            kappa.append(np.asarray(moments[r] - known))
+        return kappa[order - 1]
+
+    def mean(self) -> FloatArray:
+        """Mean, of shape S."""
+        return self._average(self.law.mean())
+
+    def var(self) -> FloatArray:
+        """Variance, of shape S."""
+        return self._average(self.law.var() + (self.law.mean() - self.mean()) ** 2)
+
+    def std(self) -> FloatArray:
+        """Standard deviation, of shape S."""
+        return np.sqrt(self.var())
+
+    def skewness(self) -> FloatArray:
+        """Skewness, of shape S."""
+        return np.asarray(self.cumulant(3) / self.var() ** 1.5)
+
+    def kurtosis(self) -> FloatArray:
+        """Excess kurtosis, of shape S."""
+        return np.asarray(self.cumulant(4) / self.var() ** 2)
+
+    def rvs(self, size: int = 1, random_state: RandomState = None) -> FloatArray:
+        """Draws, of shape (size, *S); each row is drawn from one of the parts at random."""
+        generator = as_generator(random_state)
+        draws = self.law.rvs(size, random_state=generator)
+        part = generator.choice(len(self.probabilities), size=(size, 1, *self.shape), p=self.probabilities)
+        return np.take_along_axis(draws, part, axis=1)[:, 0]

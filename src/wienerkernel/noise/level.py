@@ -1,0 +1,122 @@
+"""A noise level that varies: sample i has the noise s(x_i) M_i, with s a smooth positive function of the input.
+
+log s(x) = B tanh(g(x) / B) with g = phi(x)'w and features phi of a kernel, so that s stays between e^-B and e^B times
+the typical level. The weights w have a standard normal prior, and Laplace's approximation of their posterior gives the
+uncertainty of log s(x).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from .._typing import FloatArray, IntArray
+from ..kernels import Kernel
+
+__all__ = ["BOUND", "Level", "Nodes", "NoiseLevel", "features", "level_nodes"]
+
+LEVELS = ("input",)
+"""Levels that can be learned: as a function of the input."""
+BOUND = 3.0
+PRIOR_STD = 0.8
+"""Standard deviation of g(x) before the data are seen; the predictions hardly depend on it between 0.6 and 1.2."""
+MOST_FEATURES = 40
+LEFT_OUT = 1e-3
+"""Part of the kernel's trace that the features may leave out."""
+
+Nodes = tuple[FloatArray, FloatArray]
+"""Values at m inputs, (k, m), and their probabilities, (k,)."""
+NoiseLevel = Callable[[FloatArray], FloatArray]
+"""s: the rows of X, (m, d), to positive numbers, (m,)."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """The function s, with its uncertainty.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Kernel of g, of variance 1.
+    points : ndarray of shape (p, d)
+        Inputs that the features belong to.
+    factor : ndarray of shape (p, p)
+        Cholesky factor of the kernel at the points.
+    weights : ndarray of shape (p,)
+    covariance : ndarray of shape (p, p)
+        Of the weights.
+    """
+
+    kernel: Kernel
+    points: FloatArray
+    factor: FloatArray
+    weights: FloatArray
+    covariance: FloatArray
+
+    def features(self, X: FloatArray) -> FloatArray:
+        """phi(x) at the rows of X, (m, p)."""
+        cross = self.kernel(self.points, X)
+        return np.asarray(PRIOR_STD * solve_triangular(self.factor, cross, lower=True).T)
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        """s at the rows of X, (m,)."""
+        return np.exp(BOUND * np.tanh(self.features(X) @ self.weights / BOUND))
+
+    def log_variance(self, X: FloatArray) -> FloatArray:
+        """Variance of log s at the rows of X, (m,)."""
+        phi = self.features(X)
+        slope = (1 - np.tanh(phi @ self.weights / BOUND) ** 2)[:, None] * phi
+        return np.asarray(np.einsum("ij,ij->i", slope @ self.covariance, slope))
+
+
+def features(kernel: Kernel, X: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Features phi at the rows of X, (n, p), by a pivoted Cholesky factorization, and the rows that are its pivots.
+
+    Pivots are taken until the rest of the trace is small, or the features are many.
+    """
+    rest = np.asarray(kernel.diag(X)).copy()
+    limit = LEFT_OUT * rest.sum()
+    columns: list[FloatArray] = []
+    pivots: list[int] = []
+    while len(pivots) < MOST_FEATURES and rest.sum() > limit:
+        pivot = int(np.argmax(rest))
+        column = kernel(X, X[pivot : pivot + 1])[:, 0]
+        for other in columns:
+            column = column - other * other[pivot]
+        column = column / np.sqrt(rest[pivot])
+        rest = np.maximum(rest - column**2, 0.0)
+        rest[pivot] = 0.0
+        columns.append(column)
+        pivots.append(pivot)
+    return PRIOR_STD * np.stack(columns, axis=1), np.array(pivots)
+
+
+def level_nodes(log_variance: FloatArray, number: int = 5) -> Nodes:
+    """Gauss-Hermite nodes of log s(x) about its estimate, (number, m), and their probabilities."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(number)
+    return nodes[:, None] * np.sqrt(log_variance), weights / weights.sum()
+
+
+def check_noise_level(level: Any) -> Any:
+    """The ``noise_level`` that a user asks for: None, one of `LEVELS`, or a function."""
+    if level is None or callable(level) or (isinstance(level, str) and level in LEVELS):
+        return level
+    msg = f"noise_level must be None, {', '.join(map(repr, LEVELS))}, or a function of X, got {level!r}"
+    raise ValueError(msg)
+
+
+def checked_level(values: Any, n: int) -> FloatArray:
+    """Values of a level function at n inputs, which must be positive."""
+    array = np.asarray(values, dtype=float)
+    if array.shape != (n,):
+        raise ValueError(
+            f"noise_level(X) must return one value for each of the {n} rows of X, got shape {array.shape}"
+        )
+    if not np.all((array > 0) & np.isfinite(array)):
+        row = int(np.argmin((array > 0) & np.isfinite(array)))
+        raise ValueError(f"noise_level(X) must be positive and finite, got {array[row]} for row {row}")
+    return array

@@ -1,0 +1,189 @@
+"""A predictive distribution on the scale of y, where the model holds for T(y)."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._typing import FloatArray, RandomState
+from ..chaos import ChaosForm
+from ..law.hdi import shortest
+from ..transform import Transform
+from .distribution import PredictiveDistribution
+
+__all__ = ["TransformedDistribution"]
+
+NODES = 4
+"""Nodes of the rule for moments; it needs cumulants up to order 8."""
+
+
+class TransformedDistribution(PredictiveDistribution):
+    """The law of y at m query points, where T(y) has the law ``base``; with the names and broadcasting of ``scipy.stats``.
+
+    Distribution function, quantiles, density and draws are those of the base, carried over exactly. Mean and variance
+    come from a Gauss rule of four nodes that has the base's first moments, up to the seventh. The value of f, ``of="function"``, is T^-1(f(x)) here.
+
+    Parameters
+    ----------
+    base : PredictiveDistribution
+        Or another law with its methods.
+    transform : Transform
+
+    Examples
+    --------
+    >>> from wienerkernel import WienerKernelRegressor
+    >>> X, y = [[0.0], [1.0], [2.0]], [1.0, 2.0, 4.0]
+    >>> model = WienerKernelRegressor(noise="norm(0, 0.1)", transform="log", tuning=None).fit(X, y)
+    >>> Y = model.predict_distribution([[1.0]], of="observation")
+    >>> bool(np.allclose(np.log(Y.ppf(0.9)), Y.base.ppf(0.9)))
+    True
+    """
+
+    def __init__(self, base: Any, transform: Transform) -> None:
+        self.base, self.transform = base, transform
+        self.of, self.law, self.scale = base.of, base.law, base.scale
+        self.mu = getattr(base, "mu", base.mean())
+
+    def _forward(self, y: ArrayLike) -> FloatArray:
+        """T(y), with -inf below the domain."""
+        z = self.transform(np.asarray(y, dtype=float))
+        return np.where(np.isnan(z) & ~np.isnan(y), -np.inf, z)
+
+    def pdf(self, y: ArrayLike, **options: Any) -> Any:
+        """Density at y."""
+        z = self._forward(y)
+        inside = np.isfinite(z)
+        slope = np.where(inside, np.exp(self.transform.log_derivative(np.where(inside, y, 1.0))), 0.0)
+        result = self.base.pdf(np.where(inside, z, 0.0), **options)
+        return tuple(part * slope for part in result) if isinstance(result, tuple) else result * slope
+
+    def logpdf(self, y: ArrayLike, **options: Any) -> Any:
+        """Logarithm of the density at y."""
+        z = self._forward(y)
+        inside = np.isfinite(z)
+        value = self.base.logpdf(np.where(inside, z, 0.0), **options) + self.transform.log_derivative(
+            np.where(inside, y, 1.0)
+        )
+        return np.where(inside, value, -np.inf)
+
+    def cdf(self, y: ArrayLike, **options: Any) -> Any:
+        """Probability of at most y."""
+        return self.base.cdf(self._forward(y), **options)
+
+    def sf(self, y: ArrayLike, **options: Any) -> Any:
+        """Probability of more than y."""
+        return self.base.sf(self._forward(y), **options)
+
+    def _back(self, result: Any) -> Any:
+        if isinstance(result, tuple):
+            return self.transform.inverse(result[0]), result[1]
+        return self.transform.inverse(result)
+
+    def ppf(self, q: ArrayLike, **options: Any) -> Any:
+        """Quantile: the smallest y with ``cdf(y) >= q``."""
+        return self._back(self.base.ppf(q, **options))
+
+    def isf(self, q: ArrayLike, **options: Any) -> Any:
+        """Upper quantile: the smallest y with ``sf(y) <= q``."""
+        return self._back(self.base.isf(q, **options))
+
+    def interval(self, confidence: float = 0.95) -> tuple[FloatArray, FloatArray]:
+        """Equal-tailed interval."""
+        low, high = self.base.interval(confidence)
+        return self.transform.inverse(low), self.transform.inverse(high)
+
+    def hdi(self, confidence: float = 0.95) -> tuple[FloatArray, FloatArray]:
+        """Shortest interval, for skewed laws."""
+        return shortest(self.ppf, self.isf, np.asarray(confidence, dtype=float), self.shape)
+
+    def rvs(self, size: int = 1, random_state: RandomState = None) -> FloatArray:
+        """Draws of shape (size, m) or (size, m, n_y): one draw of the noise in the data is one function on all of X."""
+        return self.transform.inverse(self.base.rvs(size, random_state))
+
+    @cached_property
+    def _rule(self) -> tuple[FloatArray, FloatArray]:
+        """Nodes on the scale of T(y) and weights of a Gauss rule for the law, each (*shape, NODES)."""
+        return gauss_rule(self.base.mean(), self.base.std(), self._standard_moments())
+
+    def _standard_moments(self) -> list[FloatArray]:
+        """Moments of orders 0 to 2 NODES of the standardized law, as far as they exist."""
+        std = self.base.std()
+        unit = np.where(std > 0, std, 1.0)
+        moments: list[FloatArray] = [np.ones(self.shape)]
+        kappa: list[FloatArray] = [np.zeros(self.shape)]
+        for order in range(2, 2 * NODES + 1):
+            kappa.append(self.base.cumulant(order) / unit**order)
+        for r in range(1, 2 * NODES + 1):
+            moments.append(np.asarray(sum(comb(r - 1, k) * kappa[k] * moments[r - 1 - k] for k in range(r))))
+        return moments
+
+    def _central(self, order: int) -> FloatArray:
+        """Central moment, by a Gauss rule from the exact cumulants."""
+        nodes, weights = self._rule
+        away = self.transform.inverse(nodes) - self.mean()[..., None]
+        return np.asarray(np.sum(weights * away**order, axis=-1))
+
+    def mean(self) -> FloatArray:
+        """Mean."""
+        nodes, weights = self._rule
+        return np.asarray(np.sum(weights * self.transform.inverse(nodes), axis=-1))
+
+    def var(self) -> FloatArray:
+        """Variance."""
+        return self._central(2)
+
+    def std(self) -> FloatArray:
+        """Standard deviation."""
+        return np.sqrt(self.var())
+
+    def skewness(self) -> FloatArray:
+        """Skewness."""
+        return self._central(3) / self.std() ** 3
+
+    def kurtosis(self) -> FloatArray:
+        """Excess kurtosis."""
+        return self._central(4) / self.var() ** 2 - 3
+
+    def cumulant(self, order: int) -> FloatArray:
+        """Cumulant of order 1, 2 or 3."""
+        if not 1 <= order <= 3:
+            raise ValueError(f"with a transform, cumulants have order 1, 2 or 3, got {order!r}")
+        return self.mean() if order == 1 else self._central(order)
+
+    def chaos(self) -> ChaosForm:
+        """Refuse: the chaos form is linear in the noise on the transformed scale only."""
+        raise ValueError(
+            "with a transform, the estimate of y is not linear in the noise: use the chaos form of .base"
+        )
+
+
+def gauss_rule(mean: FloatArray, std: FloatArray, moments: list[FloatArray]) -> tuple[FloatArray, FloatArray]:
+    """Gauss rules of laws with these means, standard deviations and standardized moments: nodes and weights (..., k).
+
+    k is as large as the moments allow: their number is 2k + 1 at most, and those that do not exist are left out.
+    """
+    for k in range((len(moments) - 1) // 2, 1, -1):
+        # Golub and Welsch: the Cholesky factor of the Hankel matrix of the moments has the recurrence coefficients
+        hankel = np.stack([np.stack(moments[i : i + k + 1], axis=-1) for i in range(k + 1)], axis=-2)
+        if not np.all(np.isfinite(hankel)):
+            continue
+        try:
+            upper = np.swapaxes(np.linalg.cholesky(hankel), -1, -2)
+        except np.linalg.LinAlgError:
+            continue
+        diagonal = np.diagonal(upper, axis1=-2, axis2=-1)
+        ratio = np.diagonal(upper, 1, axis1=-2, axis2=-1) / diagonal[..., :-1]
+        alpha = ratio - np.concatenate([np.zeros_like(ratio[..., :1]), ratio[..., :-1]], axis=-1)
+        beta = diagonal[..., 1:-1] / diagonal[..., :-2]
+        jacobi = np.zeros((*np.shape(mean), k, k))
+        index = np.arange(k)
+        jacobi[..., index, index] = alpha
+        jacobi[..., index[:-1], index[1:]] = jacobi[..., index[1:], index[:-1]] = beta
+        nodes, vectors = np.linalg.eigh(jacobi)
+        return mean[..., None] + std[..., None] * nodes, vectors[..., 0, :] ** 2
+    both = np.array([-1.0, 1.0])
+    return mean[..., None] + std[..., None] * both, np.full((*np.shape(mean), 2), 0.5)

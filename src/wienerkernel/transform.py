@@ -1,0 +1,209 @@
+"""Responses on another scale: the model holds for T(y) = f(x) + s(x) M, and predictions return to the scale of y."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import boxcox, inv_boxcox, log1p
+
+from ._typing import FloatArray
+
+__all__ = ["BoxCox", "Custom", "Transform", "YeoJohnson", "as_transform"]
+
+NAMES = ("log", "box-cox", "yeo-johnson")
+STEP = 1e-5
+
+
+class Transform(ABC):
+    """An increasing function T of the response.
+
+    ``free`` says whether the exponent ``lam`` is learned, between ``bounds``.
+    """
+
+    free = False
+    lam = 1.0
+    bounds = (0.0, 1.0)
+
+    @abstractmethod
+    def __call__(self, y: FloatArray) -> FloatArray:
+        """T(y), NaN outside the domain."""
+
+    @abstractmethod
+    def inverse(self, z: FloatArray) -> FloatArray:
+        """The y with T(y) = z; the end of the domain where z lies outside the range of T."""
+
+    @abstractmethod
+    def log_derivative(self, y: FloatArray) -> FloatArray:
+        """log T'(y)."""
+
+    def check(self, y: FloatArray) -> None:
+        """Refuse responses outside the domain."""
+        known = np.isfinite(self(y))
+        if not np.all(known):
+            worst = float(np.ravel(y)[int(np.argmin(np.ravel(known)))])
+            raise ValueError(f"transform={self.name!r} is not defined for y = {worst:g}{self.hint}")
+
+    def for_data(self, y: FloatArray) -> Transform:
+        """The transform in units that suit the responses ``y``, which must lie in its domain."""
+        self.check(y)
+        return self
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name that asks for it."""
+
+    hint = ""
+
+    def with_exponent(self, lam: float) -> Transform:
+        """The transform with another exponent."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class BoxCox(Transform):
+    """((y / unit)^lam - 1) / lam, or log(y / unit) for lam = 0; for positive responses.
+
+    With the geometric mean of the data as unit, the Jacobian of the data does not depend on lam.
+    """
+
+    lam: float = 0.5
+    unit: float = 1.0
+    free: bool = True
+
+    hint = ": it needs positive responses; use transform='yeo-johnson' or None"
+
+    @property
+    def name(self) -> str:
+        """The name that asks for it."""
+        return "box-cox" if self.free else "log"
+
+    def __call__(self, y: FloatArray) -> FloatArray:
+        """T(y)."""
+        with np.errstate(all="ignore"):
+            v = np.where(y > 0, y / self.unit, np.nan)
+            return np.asarray(boxcox(v, self.lam))
+
+    def inverse(self, z: FloatArray) -> FloatArray:
+        """The y with T(y) = z, 0 below the range of T."""
+        low = -1 / self.lam if self.lam > 0 else -np.inf
+        with np.errstate(over="ignore"):
+            return np.asarray(self.unit * inv_boxcox(np.maximum(z, low), self.lam))
+
+    def log_derivative(self, y: FloatArray) -> FloatArray:
+        """log T'(y)."""
+        with np.errstate(all="ignore"):
+            return np.asarray((self.lam - 1) * np.log(y / self.unit) - np.log(self.unit))
+
+    def for_data(self, y: FloatArray) -> BoxCox:
+        """The transform with the geometric mean of the responses as unit."""
+        super().for_data(y)
+        return BoxCox(self.lam, float(np.exp(np.mean(np.log(y)))), True) if self.free else self
+
+    def with_exponent(self, lam: float) -> BoxCox:
+        """The transform with another exponent."""
+        return BoxCox(lam, self.unit, self.free)
+
+
+@dataclass(frozen=True)
+class YeoJohnson(Transform):
+    """Box and Cox's transform of 1 + y / unit, and its mirror image with 2 - lam for negative y.
+
+    Yeo and Johnson (2000), A new family of power transformations to improve normality or symmetry, Biometrika 87.
+    """
+
+    lam: float = 1.0
+    unit: float = 1.0
+    free = True
+    bounds = (0.0, 2.0)
+    name = "yeo-johnson"
+
+    def __call__(self, y: FloatArray) -> FloatArray:
+        """T(y)."""
+        v = np.asarray(y) / self.unit
+        up, down = boxcox(1 + np.maximum(v, 0), self.lam), -boxcox(1 - np.minimum(v, 0), 2 - self.lam)
+        return np.asarray(np.where(v >= 0, up, down))
+
+    def inverse(self, z: FloatArray) -> FloatArray:
+        """The y with T(y) = z, infinite outside the range of T."""
+        z = np.asarray(z)
+        with np.errstate(all="ignore"):
+            up = inv_boxcox(np.maximum(z, 0), self.lam) - 1
+            down = 1 - inv_boxcox(np.maximum(-z, 0), 2 - self.lam)
+        return np.asarray(self.unit * np.where(z >= 0, up, down))
+
+    def log_derivative(self, y: FloatArray) -> FloatArray:
+        """log T'(y)."""
+        v = np.asarray(y) / self.unit
+        return np.asarray((self.lam - 1) * np.sign(v) * log1p(np.abs(v)) - np.log(self.unit))
+
+    def for_data(self, y: FloatArray) -> YeoJohnson:
+        """The transform with the standard deviation of the responses as unit."""
+        return YeoJohnson(self.lam, float(np.std(y)) or 1.0)
+
+    def with_exponent(self, lam: float) -> YeoJohnson:
+        """The transform with another exponent."""
+        return YeoJohnson(lam, self.unit)
+
+
+@dataclass(frozen=True)
+class Custom(Transform):
+    """Any increasing function, given with its inverse and its derivative."""
+
+    function: Callable[[Any], Any]
+    inverse_function: Callable[[Any], Any]
+    derivative: Callable[[Any], Any]
+    name = "(function, inverse, derivative)"
+
+    def __call__(self, y: FloatArray) -> FloatArray:
+        """T(y)."""
+        with np.errstate(all="ignore"):
+            return np.asarray(self.function(np.asarray(y, dtype=float)), dtype=float)
+
+    def inverse(self, z: FloatArray) -> FloatArray:
+        """The y with T(y) = z."""
+        with np.errstate(all="ignore"):
+            return np.asarray(self.inverse_function(np.asarray(z, dtype=float)), dtype=float)
+
+    def log_derivative(self, y: FloatArray) -> FloatArray:
+        """log T'(y)."""
+        with np.errstate(all="ignore"):
+            return np.asarray(np.log(np.asarray(self.derivative(np.asarray(y, dtype=float)), dtype=float)))
+
+    def for_data(self, y: FloatArray) -> Custom:
+        """The transform itself, if it is increasing and has the given inverse and derivative on the data."""
+        super().for_data(y)
+        z, slope = self(y), np.exp(self.log_derivative(y))
+        spread = float(np.std(y)) or 1.0
+        if not np.allclose(self.inverse(z), y, rtol=1e-6, atol=1e-6 * spread):
+            msg = "transform=(function, inverse, derivative): inverse(function(y)) is not y for the responses given"
+            raise ValueError(msg)
+        near = (self(y + STEP * spread) - self(y - STEP * spread)) / (2 * STEP * spread)
+        usable = np.isfinite(near)
+        if not np.all(slope > 0) or not np.allclose(near[usable], slope[usable], rtol=1e-2):
+            msg = "transform=(function, inverse, derivative): the derivative must be positive, and that of the function"
+            raise ValueError(msg)
+        return self
+
+
+def as_transform(transform: Any) -> Transform | None:
+    """The transform that a user asks for by name or by its functions; None for none."""
+    if transform is None or isinstance(transform, Transform):
+        return transform
+    if transform == "log":
+        return BoxCox(0.0, 1.0, free=False)
+    if transform == "box-cox":
+        return BoxCox()
+    if transform == "yeo-johnson":
+        return YeoJohnson()
+    if isinstance(transform, tuple) and len(transform) == 3 and all(map(callable, transform)):
+        return Custom(*transform)
+    msg = (
+        f"transform must be None, one of {', '.join(map(repr, NAMES))}, or three callables "
+        f"(function, inverse, derivative), got {transform!r}"
+    )
+    raise ValueError(msg)

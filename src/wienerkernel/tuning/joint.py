@@ -1,0 +1,267 @@
+"""One joint model for data as they are: kernel, noise level s(x) and transform of the response, shrunken by priors.
+
+T(y) = f(x) + s(x) M with a constant or no trend, which is integrated out. The objective is the Gaussian likelihood of
+all parameters plus their log priors, as in hetGP (Binois, Gramacy and Ludkovski 2018) with features in place of latent
+levels; its gradient is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy.optimize import minimize
+
+from .._typing import FloatArray
+from ..backend import arrays
+from ..backend.linalg import NotPositiveDefiniteError, add_outer, solve_lower_transposed
+from ..kernels import RBF, Kernel
+from ..noise.family import Family
+from ..noise.level import BOUND, Level, features
+from ..smoother import Smoother
+from ..smoother.leave_one_out import projected_inverse, weighted_residual
+from ..transform import Transform
+from .data import Data, Parameters
+from .search_box import elementary, kernel_per_input, search_box
+
+__all__ = ["JointFit", "JointLikelihood", "fit_joint"]
+
+EXPONENT_STEP = 1e-4
+GATE = 3.0
+"""A varying level whose log evidence is lower than that of a constant one by more is not used."""
+MEMORY = 20
+JITTER = 1e-10
+
+Prior = Callable[[FloatArray], tuple[float, FloatArray]]
+
+
+@dataclass(frozen=True)
+class JointLikelihood:
+    """Log posterior density of kernel, noise level and transform, as a function of one vector.
+
+    Its entries are those of ``parameters`` (kernel, standard deviation of the noise), the weights of the level, and the
+    exponent of the transform where it is free.
+
+    Parameters
+    ----------
+    data : Data
+        With independent noise; ``y`` on its own scale, of shape (n, 1).
+    parameters : Parameters
+        With a law of mean 0 and free standard deviation.
+    phi : ndarray of shape (U, p)
+        Features of the level at the places; p = 0 for a constant level.
+    transform : Transform or None
+    prior : callable
+        Log prior density of the entries of ``parameters``, with its gradient.
+    """
+
+    data: Data
+    parameters: Parameters
+    phi: FloatArray
+    transform: Transform | None
+    prior: Prior
+
+    @property
+    def _n_shared(self) -> int:
+        return self.parameters.n_kernel + 1
+
+    @property
+    def level(self) -> slice:
+        """Entries that are weights of the level."""
+        return slice(self._n_shared, self._n_shared + self.phi.shape[1])
+
+    def transform_at(self, values: FloatArray) -> Transform | None:
+        """The transform for these values."""
+        if self.transform is None or not self.transform.free:
+            return self.transform
+        return self.transform.with_exponent(float(values[-1]))
+
+    def scale_at(self, values: FloatArray) -> FloatArray:
+        """s at the places, (U,)."""
+        return np.exp(BOUND * np.tanh(self.phi @ values[self.level] / BOUND))
+
+    @cached_property
+    def _room(self) -> FloatArray:
+        n = self.data.samples.n_places
+        return np.zeros((n, n))
+
+    def data_at(self, values: FloatArray) -> Data:
+        """Data with transformed responses and the level in their noise scale."""
+        transform = self.transform_at(values)
+        y = self.data.y if transform is None else transform(self.data.y)
+        return replace(
+            self.data, y=y, noise_scale=self.data.noise_scale * self.scale_at(values)[self.data.samples.index]
+        )
+
+    def smoother(self, values: FloatArray, out: FloatArray | None = None) -> Smoother:
+        """The smoother for these values."""
+        data, noise = self.data_at(values), self.parameters.noise_at(values)
+        old = self.data.samples
+        samples = replace(old, row_regularizer=data.covariance(noise.var()), scale=data.noise_scale)
+        return Smoother(self.parameters.kernel_at(values), samples, data.y, self.data.trend, out=out)
+
+    def _jacobian(self, values: FloatArray) -> float:
+        transform = self.transform_at(values)
+        return 0.0 if transform is None else float(np.sum(transform.log_derivative(self.data.y)))
+
+    def __call__(self, values: FloatArray) -> tuple[float, FloatArray]:
+        """Value and gradient of shape (p,)."""
+        smoother = self.smoother(values, self._room)
+        samples, n_outputs = smoother.samples, smoother.targets.shape[1]
+        weights, slope = values[self.level], 1 - np.tanh(self.phi @ values[self.level] / BOUND) ** 2
+        prior, by_prior = self.prior(values[: self._n_shared])
+        value = smoother.log_likelihood() + self._jacobian(values) + prior - 0.5 * float(weights @ weights)
+        gradient = np.zeros(len(values))
+        of_residual = weighted_residual(smoother)
+        rows = self._trend_rows(smoother)
+        value += n_outputs * self._trend_determinant(smoother)
+        sensitivity = smoother.log_likelihood_sensitivity(overwrite_factor=True)
+        if len(rows):
+            sensitivity = add_outer(sensitivity, rows, 0.5 * n_outputs, 1.0)
+        kernel = smoother.kernel
+        gradient[: self.parameters.n_kernel] = kernel.pullback(smoother.places, sensitivity, symmetric=True)
+        by_log_scale = 2 * np.diagonal(sensitivity) * samples.regularizer
+        by_log_scale += np.bincount(
+            samples.index, weights=np.sum(smoother.within**2, axis=1) / samples.row_regularizer
+        )
+        by_log_scale -= n_outputs * (np.bincount(samples.index) - 1)
+        gradient[self.parameters.n_kernel] = by_log_scale.sum()
+        gradient[: self._n_shared] += by_prior
+        gradient[self.level] = self.phi.T @ (by_log_scale * slope) - weights
+        if self.transform is not None and self.transform.free:
+            gradient[-1] = self._by_exponent(values, of_residual)
+        return value, gradient
+
+    def _trend_determinant(self, smoother: Smoother) -> float:
+        """-log|H'AH| / 2, which integrating the trend's coefficients out adds."""
+        if not smoother.trend.kind:
+            return 0.0
+        return -0.5 * float(np.linalg.slogdet(smoother.trend_information)[1])
+
+    def _trend_rows(self, smoother: Smoother) -> FloatArray:
+        """Rows R with R'R = AH (H'AH)^-1 H'A, (q, U)."""
+        if not smoother.trend.kind:
+            return np.zeros((0, 0))
+        rows = np.linalg.solve(np.linalg.cholesky(smoother.trend_information), smoother.whitened_trend)
+        return np.asarray(solve_lower_transposed(smoother.factor, np.ascontiguousarray(rows)))
+
+    def _by_exponent(self, values: FloatArray, of_residual: FloatArray) -> float:
+        ends = []
+        for sign in (1.0, -1.0):
+            moved = values.copy()
+            moved[-1] += sign * EXPONENT_STEP
+            transform = self.transform_at(moved)
+            assert transform is not None
+            ends.append((transform(self.data.y), self._jacobian(moved)))
+        (up, jacobian_up), (down, jacobian_down) = ends
+        by_targets = -float(np.sum(of_residual * (up - down)))
+        return (by_targets + jacobian_up - jacobian_down) / (2 * EXPONENT_STEP)
+
+    def level_information(self, values: FloatArray) -> FloatArray:
+        """Precision of the level's weights by Laplace's method, with Fisher's information for the Hessian: (p, p)."""
+        smoother = self.smoother(values)
+        samples = smoother.samples
+        squared = projected_inverse(smoother) ** 2
+        information = 2 * np.outer(samples.regularizer, samples.regularizer) * squared
+        information.flat[:: len(information) + 1] += 2 * (np.bincount(samples.index) - 1)
+        slope = (1 - np.tanh(self.phi @ values[self.level] / BOUND) ** 2)[:, None] * self.phi
+        n_outputs = smoother.targets.shape[1]
+        return np.asarray(np.eye(self.phi.shape[1]) + n_outputs * (slope.T @ information @ slope))
+
+
+@dataclass(frozen=True)
+class JointFit:
+    """The maximum of the joint model.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    std : float
+        Standard deviation of the noise where s(x) = 1.
+    level : Level or None
+        None where the level is constant.
+    transform : Transform or None
+    value : float
+        Log posterior density at the maximum.
+    level_evidence : float
+        Gain in log evidence that a varying level brings, 0 where none was tried.
+    n_evaluations : int
+    """
+
+    kernel: Kernel
+    std: float
+    level: Level | None
+    transform: Transform | None
+    value: float
+    level_evidence: float
+    n_evaluations: int
+
+
+def fit_joint(data: Data, kernel: Kernel | None, transform: Transform | None, with_level: bool) -> JointFit:
+    """Maximize the joint model: first with a constant level, then from there with one that varies.
+
+    A varying level is given up where its evidence is lower by more than :data:`GATE`.
+    """
+    transform = None if transform is None else transform.for_data(data.y)
+    transformed = data if transform is None else replace(data, y=transform(data.y))
+    parameters = Parameters(kernel_per_input(transformed) if kernel is None else kernel, Family("norm"))
+    box = search_box(transformed, parameters, together=True)
+    free = [transform] if transform is not None and transform.free else []
+    places = arrays.as_numpy(data.samples.places)
+    constant = JointLikelihood(data, parameters, np.zeros((len(places), 0)), transform, box.log_prior)
+    bounds = [*zip(box.low, box.high, strict=True)]
+    ends = [t.bounds for t in free]
+    values, value, evaluations = _maximize(
+        constant, np.array([*box.start, *(t.lam for t in free)]), [*bounds, *ends]
+    )
+    best, level, gain = constant, None, 0.0
+    if with_level:
+        of_level = RBF(_length_scales(parameters.kernel_at(values), places))
+        phi, pivots = features(of_level, places)
+        varying = replace(constant, phi=phi)
+        start = np.concatenate([values[: len(box.start)], np.zeros(phi.shape[1]), values[len(box.start) :]])
+        anywhere = [(-np.inf, np.inf)] * phi.shape[1]
+        found, height, more = _maximize(varying, start, [*bounds, *anywhere, *ends])
+        evaluations += more
+        information = varying.level_information(found)
+        gain = height - 0.5 * float(np.linalg.slogdet(information)[1]) - value
+        if gain > -GATE:
+            best, values, value = varying, found, height
+            points = places[pivots]
+            factor = np.linalg.cholesky(of_level(points) + JITTER * np.eye(len(pivots)))
+            level = Level(of_level, points, factor, found[varying.level], np.linalg.inv(information))
+    return JointFit(
+        parameters.kernel_at(values),
+        float(np.exp(values[parameters.n_kernel])),
+        level,
+        best.transform_at(values),
+        value,
+        gain,
+        evaluations,
+    )
+
+
+def _maximize(
+    objective: JointLikelihood, start: FloatArray, bounds: list[tuple[float, float]]
+) -> tuple[FloatArray, float, int]:
+    def negative(values: FloatArray) -> tuple[float, FloatArray]:
+        try:
+            value, gradient = objective(values)
+        except NotPositiveDefiniteError:
+            return 1e300, np.zeros(len(values))
+        return -value, -gradient
+
+    result = minimize(negative, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxcor": MEMORY})
+    return result.x, -float(result.fun), int(result.nfev)
+
+
+def _length_scales(kernel: Kernel, X: FloatArray) -> FloatArray:
+    """Length scales of the first factor that has one per input, or the widths of the inputs."""
+    for leaf in elementary(kernel):
+        scale = getattr(leaf, "length_scale", None)
+        if scale is not None:
+            return np.broadcast_to(np.asarray(scale, dtype=float), X.shape[1]).copy()
+    width = X.std(axis=0)
+    return np.asarray(np.sqrt(X.shape[1]) * np.where(width > 0, width, 1.0))

@@ -1,0 +1,165 @@
+"""All that can be learned: kernel and noise alone, or together with a noise level s(x) and a transform of the response."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy import stats
+from scipy.optimize import minimize_scalar
+
+from .._typing import FloatArray, RandomState
+from ..chaos import Expansion, OrthogonalBasis
+from ..kernels import Kernel
+from ..noise import Noise, as_noise
+from ..noise.family import KnownLaw
+from ..noise.level import NoiseLevel, checked_level
+from ..smoother.leave_one_out import leave_one_out
+from ..transform import BoxCox, Transform
+from .data import Data, Parameters
+from .joint import JointFit, fit_joint
+from .loo_score import LeaveOneOutScore
+from .search import TuningResult, tune
+
+__all__ = ["learn"]
+
+GAIN = 3.0
+"""Sum of leave-one-out log scores that another shape than the normal one has to gain."""
+FEWEST = 20
+"""Samples below which noise="auto" keeps normal noise of constant level."""
+
+
+def learn(
+    data: Data,
+    kernel: Kernel | None = None,
+    noise: Any = None,
+    *,
+    level: Any = None,
+    transform: Transform | None = None,
+    method: str = "likelihood",
+    n_restarts: int = 0,
+    random_state: RandomState = None,
+) -> TuningResult:
+    """Find the free parameters of kernel, noise, noise level and transform.
+
+    A level or an exponent that is learned comes from the joint model (:func:`~wienerkernel.tuning.joint.fit_joint`) with
+    normal noise; kernel and noise are then tuned by ``method`` for the level and the transform that were found.
+    ``noise="auto"`` learns all of them, and replaces the normal law where another shape clearly has a better
+    leave-one-out score.
+
+    Parameters
+    ----------
+    data : Data
+        On the scale of y.
+    kernel, noise, method, n_restarts, random_state
+        As in :func:`tune`; ``noise`` may be ``"auto"``.
+    level : None, "input" or callable
+    transform : Transform or None
+
+    Returns
+    -------
+    TuningResult
+    """
+    auto = isinstance(noise, str) and noise == "auto"
+    if auto and transform is None and np.all(data.y > 0):
+        transform = BoxCox()
+    if auto and level is None and len(data.y) >= FEWEST:
+        level = "input"
+    free = transform is not None and transform.free
+    fit: JointFit | None = None
+    if auto or free or isinstance(level, str):
+        given = _with_level(data, level) if callable(level) else data
+        fit = fit_joint(given, kernel, transform, level == "input")
+        transform, kernel = fit.transform, fit.kernel
+        level = level if callable(level) else fit.level
+    elif transform is not None:
+        transform = transform.for_data(data.y)
+    transformed = data if transform is None else replace(data, y=transform(data.y))
+    scaled = transformed if level is None else _with_level(transformed, level)
+    if auto and fit is not None:
+        law, gain = _shape(scaled, fit)
+        result = TuningResult(
+            kernel=fit.kernel,
+            noise=law,
+            ridge=law.var() if data.ridge is None else data.ridge,
+            method=method,
+            value=fit.value,
+            parameters=_parameters(fit),
+            n_evaluations=fit.n_evaluations,
+            shape_gain=gain,
+        )
+    else:
+        result = tune(scaled, kernel, noise, method=method, n_restarts=n_restarts, random_state=random_state)
+    gain = 0.0 if fit is None else fit.level_evidence
+    return replace(result, level=level, transform=transform, level_evidence=gain)
+
+
+def _with_level(data: Data, level: NoiseLevel) -> Data:
+    scale = checked_level(level(data.in_numpy.X), len(data.y))
+    return replace(
+        data, noise_scale=data.noise_scale * (scale if data.noise_scale.ndim == 1 else scale[:, None])
+    )
+
+
+def _parameters(fit: JointFit) -> dict[str, float]:
+    values = {
+        f"kernel.{name}": float(np.exp(v)) for name, v in zip(fit.kernel.names, fit.kernel.theta, strict=True)
+    }
+    values["noise.std"] = fit.std
+    if fit.transform is not None and fit.transform.free:
+        values["transform.lam"] = fit.transform.lam
+    return values
+
+
+def _shape(data: Data, fit: JointFit) -> tuple[Noise, float]:
+    """The law of the noise, of mean 0: normal, or another shape whose leave-one-out score is better by `GAIN`."""
+    normal = as_noise(stats.norm(0.0, fit.std))
+    if len(data.y) < FEWEST or data.noise_scale.ndim == 2:
+        return normal, 0.0
+    smoother = data.smoother(fit.kernel, normal, data.covariance(normal.var()))
+    residual, model, spread = leave_one_out(smoother)
+    variance = model + normal.var() * (spread + data.noise_scale**2)
+    standardized = (residual[:, 0] / np.sqrt(variance)).ravel()
+    scores = [(_score(data, fit.kernel, law), law) for law in (normal, *_candidates(standardized, fit.std))]
+    base, (best, law) = scores[0][0], max(scores, key=lambda pair: pair[0])
+    return (law, best - base) if best > base + GAIN else (normal, 0.0)
+
+
+def _score(data: Data, kernel: Kernel, law: Noise) -> float:
+    """Sum of the leave-one-out log scores under a law."""
+    parameters = Parameters(kernel, KnownLaw(law))
+    return LeaveOneOutScore(data, parameters).value(kernel.theta)
+
+
+def _candidates(residual: FloatArray, std: float) -> Iterator[Noise]:
+    """Laws of mean 0 with the given standard deviation and the shape that suits standardized residuals best."""
+
+    def best(logpdf: Any, low: float, high: float) -> float:
+        found = minimize_scalar(
+            lambda s: -float(np.sum(logpdf(np.exp(s)))), bounds=(np.log(low), np.log(high))
+        )
+        return float(np.exp(found.x))
+
+    def student(df: float) -> Any:
+        return stats.t(df, scale=np.sqrt((df - 2) / df))
+
+    df = best(lambda s: student(s).logpdf(residual), 2.2, 100.0)
+    if df < 60:
+        yield as_noise(stats.t(df, scale=std * np.sqrt((df - 2) / df)))
+    side = 1.0 if stats.skew(residual) >= 0 else -1.0
+    # residuals beyond the end of the support, where other noise has carried them, count as if at it
+    floor = np.log(1e-4)
+
+    def gamma(a: float) -> FloatArray:
+        return np.maximum(
+            stats.gamma(a, loc=-np.sqrt(a), scale=1 / np.sqrt(a)).logpdf(side * residual), floor
+        )
+
+    a = best(gamma, 0.2, 200.0)
+    if a < 100:
+        if side > 0:
+            yield as_noise(stats.gamma(a, loc=-std * np.sqrt(a), scale=std / np.sqrt(a)))
+        else:
+            yield Expansion(OrthogonalBasis(stats.gamma(a), 2), [0.0, -std])

@@ -1,0 +1,155 @@
+"""Noise levels and scales at prediction, and noise="auto", through the estimator."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from wienerkernel import RBF, LinearCombination, WienerKernelRegressor
+
+KERNEL = 2.0 * RBF(1.0)
+X = np.linspace(0, 3, 15)[:, None]
+Y = np.sin(2 * X[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=15)
+Z = np.array([[0.4], [1.9]])
+GAMMA = "gamma(2, loc=-0.2, scale=0.1)"
+
+
+def skewed(seed, sign=1.0, n=100):
+    rng = np.random.default_rng(seed)
+    inputs = np.sort(rng.uniform(0, 6, (n, 1)), axis=0)
+    return inputs, np.sin(inputs[:, 0]) + sign * 0.5 * (rng.gamma(0.5, 1, n) - 0.5)
+
+
+def test_the_scale_of_a_new_observation_is_the_weight_of_its_noise():
+    model = WienerKernelRegressor(KERNEL, noise=GAMMA, tuning=None).fit(X, Y)
+    scale = np.array([0.5, 3.0])
+    law = model.predict_distribution(Z, of="observation", noise_scale=scale)
+    base = model.predict_distribution(Z, of="function").law
+    noise, weights, counts = base.terms[0]
+    expected = LinearCombination(
+        noise,
+        np.column_stack([weights, scale]),
+        counts=np.append(counts, 1),
+        loc=base.loc,
+        normal_std=base.normal_std,
+    )
+    np.testing.assert_allclose(law.ppf(0.9) - law.mu, expected.ppf(0.9), rtol=1e-12)
+    parts = model.uncertainty(Z, noise_scale=scale)
+    np.testing.assert_allclose(parts.aleatoric, model.noise_.var() * scale**2, rtol=1e-14)
+    np.testing.assert_allclose(
+        model.predict_quantiles(Z, [0.9], noise_scale=scale)[:, 0], law.ppf(0.9), rtol=1e-13
+    )
+    np.testing.assert_allclose(
+        model.predict_interval(Z, 0.8, noise_scale=scale)[:, 1], law.ppf(0.9), rtol=1e-13
+    )
+    draws = model.sample_y(Z, 3000, of="observation", noise_scale=scale)
+    np.testing.assert_allclose(draws.std(axis=1), law.std(), rtol=0.08)
+    report = model.score_report(Z, [0.7, -0.6], noise_scale=scale)
+    np.testing.assert_allclose(report.log_score, law.logpdf([0.7, -0.6]), rtol=1e-12)
+
+
+def test_a_level_that_is_given_multiplies_every_noise():
+    def level(inputs):
+        return 1 + inputs[:, 0]
+
+    model = WienerKernelRegressor(KERNEL, noise=GAMMA, noise_level=level, tuning=None).fit(X, Y)
+    same = WienerKernelRegressor(KERNEL, noise=GAMMA, tuning=None).fit(X, Y, noise_scale=level(X))
+    np.testing.assert_allclose(model.predict(Z), same.predict(Z), rtol=1e-13)
+    np.testing.assert_allclose(model.predict_noise_scale(Z), level(Z))
+    np.testing.assert_allclose(
+        model.predict_interval(Z, noise_scale=[2.0, 2.0]),
+        same.predict_interval(Z, noise_scale=2 * level(Z)),
+        rtol=1e-12,
+    )
+    twice = WienerKernelRegressor(KERNEL, noise=GAMMA, noise_level=level, tuning=None).fit(
+        X, Y, noise_scale=np.full(15, 2.0)
+    )
+    both = WienerKernelRegressor(KERNEL, noise=GAMMA, tuning=None).fit(X, Y, noise_scale=2 * level(X))
+    np.testing.assert_allclose(twice.predict(Z), both.predict(Z), rtol=1e-13)
+    grown = WienerKernelRegressor(KERNEL, noise=GAMMA, noise_level=level, tuning=None).fit(X[:9], Y[:9])
+    np.testing.assert_allclose(grown.partial_fit(X[9:], Y[9:]).predict(Z), model.predict(Z), rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"noise_level": "x"}, "noise_level must be None, 'input', or a function"),
+        ({"noise_level": lambda inputs: inputs[:, 0] * 0}, "positive and finite, got 0"),
+        ({"noise_level": lambda inputs: inputs[:, 0] * np.nan + 1}, "positive and finite, got nan"),
+        ({"noise_level": lambda inputs: inputs}, "one value for each of the 15 rows"),
+        ({"noise_level": "input", "tuning": None}, "need tuning"),
+        ({"noise": "auto", "tuning": None}, "need tuning"),
+    ],
+)
+def test_levels_that_do_not_fit_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        WienerKernelRegressor(KERNEL, **arguments).fit(X, Y)
+
+
+@pytest.mark.parametrize("scale", [[1.0], [1.0, 0.0], [1.0, np.nan], np.ones((2, 2))])
+def test_scales_of_new_observations_that_do_not_fit_are_refused(scale):
+    model = WienerKernelRegressor(KERNEL, tuning=None).fit(X, Y)
+    for method in (model.uncertainty, model.predict_distribution, model.predict_interval, model.sample_y):
+        with pytest.raises(ValueError, match="noise_scale"):
+            method(Z, noise_scale=scale)
+
+
+def test_several_outputs_need_a_model_each():
+    with pytest.raises(ValueError, match="single output"):
+        WienerKernelRegressor(noise="auto").fit(X, np.stack([Y, Y], axis=1))
+
+
+def test_auto_finds_gamma_noise_on_either_side():
+    models = [WienerKernelRegressor(noise="auto").fit(*skewed(0, sign)) for sign in (1.0, -1.0)]
+    for model, sign in zip(models, (1.0, -1.0), strict=True):
+        assert np.sign(model.noise_.cumulants(3)[2]) == sign
+        assert model.tuning_result_.shape_gain > 3
+        assert model.noise_.mean() == pytest.approx(0.0, abs=1e-12)
+
+
+def test_auto_beats_normal_noise_on_new_data():
+    model = WienerKernelRegressor(noise="auto").fit(*skewed(1))
+    plain = WienerKernelRegressor(trend="constant").fit(*skewed(1))
+    new = skewed(2, n=60)
+    assert model.score_report(*new).log_score.mean() > plain.score_report(*new).log_score.mean() + 0.2
+
+
+def test_auto_keeps_normal_noise_where_nothing_else_is_there():
+    rng = np.random.default_rng(3)
+    inputs = rng.uniform(0, 6, (80, 1))
+    model = WienerKernelRegressor(noise="auto").fit(inputs, np.sin(inputs[:, 0]) + 0.2 * rng.normal(size=80))
+    assert model.noise_.gaussian
+    assert model.posterior_.transform is None  # some responses are negative
+    assert model.noise_.std() == pytest.approx(0.2, rel=0.25)
+
+
+def test_auto_learns_the_scale_of_positive_responses():
+    rng = np.random.default_rng(4)
+    inputs = rng.uniform(0, 6, (90, 2))
+    y = np.exp(2 + np.sin(inputs[:, 0]) + 0.2 * rng.normal(size=90))
+    model = WienerKernelRegressor(noise="auto").fit(inputs, y)
+    assert model.posterior_.transform.lam < 0.4
+    assert model.score(inputs, y) > 0.8
+    assert 0.8 < model.score_report().coverage(0.9) < 0.97
+    mean, std = model.predict(inputs[:3], return_std=True)
+    assert np.all(std > 0)
+    draws = model.sample_y(inputs[:3], 4000, of="observation", random_state=0)
+    np.testing.assert_allclose(draws.mean(axis=1), mean, rtol=0.03)
+
+
+def test_few_rows_take_the_smaller_model():
+    model = WienerKernelRegressor(noise="auto").fit(X[::2], Y[::2])
+    assert model.posterior_.level is None
+    assert model.noise_.gaussian
+
+
+def test_units_do_not_matter():
+    inputs, y = skewed(5)
+    one = WienerKernelRegressor(noise="auto").fit(inputs, y)
+    other = WienerKernelRegressor(noise="auto").fit(1e3 * inputs, 1e-2 * y)
+    at = np.array([[1.0], [5.0]])
+    np.testing.assert_allclose(other.predict_interval(1e3 * at), 1e-2 * one.predict_interval(at), rtol=2e-3)
+
+
+def test_the_new_parameters_are_those_of_an_estimator():
+    model = WienerKernelRegressor(noise="auto", noise_level="input", transform="box-cox")
+    assert clone(model).get_params()["transform"] == "box-cox"
