@@ -34,7 +34,7 @@ class MixedLaw:
     --------
     >>> Y = MixedLaw(LinearCombination("norm()", [[1.0], [3.0]]), np.array([0.5, 0.5]))
     >>> float(Y.var()), round(float(Y.cdf(1.0)), 6), round(float(Y.kurtosis()), 6)
-    (5.0, 0.735202, 1.92)
+    (5.0, 0.735952, 1.92)
     """
 
     def __init__(self, law: LinearCombination, probabilities: FloatArray) -> None:
