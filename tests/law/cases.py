@@ -95,7 +95,23 @@ class QuickGamma:
         return self._both(1 - q, q).reshape(q.shape)
 
 
+class SoundTail:
+    """A law of SciPy whose survival function is 1 where its distribution function is small but not 0."""
+
+    def __init__(self, frozen):
+        self._frozen = frozen
+
+    def __getattr__(self, name):
+        return getattr(self._frozen, name)
+
+    def sf(self, x):
+        below = self._frozen.cdf(x)
+        return np.where(below < 0.5, 1 - below, self._frozen.sf(x))
+
+
 def quick(frozen):
+    if frozen.dist.name == "exponweib":
+        return SoundTail(frozen)
     if frozen.dist.name != "gamma" or frozen.args[0] > 1:
         return frozen
     return QuickGamma(*frozen.args, **frozen.kwds)
