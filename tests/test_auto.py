@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from wienerkernel import RBF, LinearCombination, WienerKernelRegressor
 
@@ -140,6 +141,13 @@ def test_few_rows_take_the_smaller_model():
     model = WienerKernelRegressor(noise="auto").fit(X[::2], Y[::2])
     assert model.posterior_.level is None
     assert model.noise_.gaussian
+
+
+def test_responses_that_do_not_vary_say_nothing_about_the_noise():
+    with pytest.warns(ConvergenceWarning, match="do not vary"):
+        model = WienerKernelRegressor(noise="auto").fit(np.arange(30.0)[:, None], np.ones(30))
+    assert model.noise_.gaussian
+    np.testing.assert_allclose(model.predict([[3.5]]), 1.0, rtol=1e-6)
 
 
 def test_units_do_not_matter():

@@ -63,6 +63,10 @@ def learn(
     TuningResult
     """
     auto = isinstance(noise, str) and noise == "auto"
+    if auto and not np.ptp(
+        data.y
+    ):  # nothing to learn from: normal noise of constant level, with the usual warning
+        auto, noise = False, None
     if auto and transform is None and np.all(data.y > 0):
         transform = BoxCox()
     if auto and level is None and len(data.y) >= FEWEST:
