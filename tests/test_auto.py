@@ -73,7 +73,7 @@ def test_a_level_that_is_given_multiplies_every_noise():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"noise_level": "x"}, "noise_level must be None, 'input', or a function"),
+        ({"noise_level": "x"}, "noise_level must be None, 'input', 'mean', or a function"),
         ({"noise_level": lambda inputs: inputs[:, 0] * 0}, "positive and finite, got 0"),
         ({"noise_level": lambda inputs: inputs[:, 0] * np.nan + 1}, "positive and finite, got nan"),
         ({"noise_level": lambda inputs: inputs}, "one value for each of the 15 rows"),

@@ -71,9 +71,9 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         The ridge rho^2. None is the noise (co)variance, for which the mean is that of a Gaussian process.
     trend : {None, "constant", "linear"}, default=None
         Basis functions that are estimated without penalty (universal kriging).
-    noise_level : None, "input" or callable, default=None
-        The level s(x) of the noise s(x) M: constant, learned as a smooth function of x, or given as a function that
-        takes an array (m, d) and returns positive values (m,).
+    noise_level : None, "input", "mean" or callable, default=None
+        The level s(x) of the noise s(x) M: constant, learned as a smooth function of x or of the fitted mean, or given
+        as a function that takes an array (m, d) and returns positive values (m,).
     transform : None, "log", "box-cox", "yeo-johnson" or tuple of three callables, default=None
         The scale on which the model holds, T(y) = f(x) + s(x) M; the exponent is learned. The callables are T, its
         inverse and its derivative. ``predict``, distributions and scores are on the scale of y; ``uncertainty`` and

@@ -247,6 +247,7 @@ def test_what_was_tuned_is_kept(noise, tuning, tmp_path):
     [
         {"noise": "auto"},
         {"noise_level": "input"},
+        {"noise_level": "mean", "trend": "linear"},
         {"noise_level": "input", "transform": "yeo-johnson", "tuning": "loo"},
         {"transform": "log"},
         {"transform": "box-cox"},
@@ -261,7 +262,7 @@ def test_noise_levels_and_transforms_are_kept(parameters, tmp_path):
     model = WienerKernelRegressor(**parameters).fit(X[:35], y[:35])
     posterior = model.posterior_
     assert (posterior.level is None) == ("transform" in parameters and "noise_level" not in parameters)
-    assert (posterior.transform is None) == (parameters == {"noise_level": "input"})
+    assert (posterior.transform is None) == ("noise" not in parameters and "transform" not in parameters)
     other = through_file(model, tmp_path)
     assert other.get_params() == model.get_params()
     assert_same_scales(model, other)
@@ -1120,6 +1121,7 @@ def victims(tmp_path_factory):
     for options in (
         {"noise": "auto"},
         {"noise_level": "input"},
+        {"noise_level": "mean", "trend": "constant"},
         {"noise_level": "input", "transform": "yeo-johnson"},
         {"transform": "log"},
     ):

@@ -118,12 +118,12 @@ def noisy(level, n=120, seed=0):
 
 def test_a_varying_level_is_found_and_a_constant_one_is_kept():
     X, y = noisy(lambda x: 0.05 * (1 + x))
-    found = fit_joint(Data(X, y[:, None], np.ones(len(X)), None, "constant"), None, None, True)
+    found = fit_joint(Data(X, y[:, None], np.ones(len(X)), None, "constant"), None, None)
     assert found.level is not None
     ratio = found.std * found.level(X) / (0.05 * (1 + X[:, 0]))
     assert np.sqrt(np.mean(np.log(ratio) ** 2)) < 0.3
     X, y = noisy(lambda x: 0.2 + 0 * x)
-    constant = fit_joint(Data(X, y[:, None], np.ones(len(X)), None, "constant"), None, None, True)
+    constant = fit_joint(Data(X, y[:, None], np.ones(len(X)), None, "constant"), None, None)
     assert constant.level_evidence < found.level_evidence
     assert constant.level_evidence < 0
 
@@ -139,3 +139,19 @@ def test_a_learned_level_widens_intervals_where_the_noise_is_large():
     np.testing.assert_allclose(law.var(), parts.total, rtol=1e-12)
     draws = model.sample_y([[0.5], [5.5]], 4000, of="observation", random_state=1)
     np.testing.assert_allclose(draws.std(axis=1), law.std(), rtol=0.06)
+
+
+def test_a_level_can_follow_the_mean():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 6, (150, 2))
+    mean = 3 + 2 * np.sin(X[:, 0])
+    model = WienerKernelRegressor(noise_level="mean", trend="constant").fit(
+        X, mean + 0.1 * mean * rng.normal(size=150)
+    )
+    scale = model.noise_.std() * model.predict_noise_scale(X)
+    assert np.sqrt(np.mean(np.log(scale / (0.1 * mean)) ** 2)) < 0.35
+    # inputs of equal mean have equal levels
+    fitted = model.posterior_.level.inputs(X)[:, 0]
+    order = np.argsort(fitted)
+    assert np.all(np.abs(np.diff(np.log(scale[order]))) < 2 * np.diff(fitted[order]) + 1e-9)
+    assert model.tuning_result_.level_evidence > 3

@@ -53,6 +53,7 @@ class NoiseLevel(StrEnum):
 
     none = "none"
     input = "input"
+    mean = "mean"
 
 
 class Transform(StrEnum):
@@ -150,7 +151,10 @@ def fit(
     with notes():
         tuned = None if tuning is Tuning.none else tuning.value
         law, formula = _checked_noise(noise, tuned is not None), _kernel(kernel, tuned is not None)
-        learned = noise_level is NoiseLevel.input or transform in (Transform.box_cox, Transform.yeo_johnson)
+        learned = noise_level is not NoiseLevel.none or transform in (
+            Transform.box_cox,
+            Transform.yeo_johnson,
+        )
         if tuned is None and learned:
             raise UsageError(
                 "--noise-level input and --transform box-cox or yeo-johnson need estimation: remove --tuning none"
@@ -300,14 +304,17 @@ def _level_and_transform(
     model: WienerKernelRegressor, X: FloatArray, y: FloatArray
 ) -> Iterator[tuple[str, str]]:
     """What was found about the shape of the noise, its level and the transform, if any of them was asked for."""
+    from ..noise.level import LEVELS
+
     tuned, auto = model.tuning_result_, model.noise == "auto"
     if tuned is not None and tuned.shape_gain > 0:
         yield "", f"leave-one-out log score {tuned.shape_gain:+.1f} compared with normal noise"
-    if tuned is not None and (auto or model.noise_level == "input"):
+    if tuned is not None and (auto or model.noise_level in LEVELS):
         evidence = f"log evidence {tuned.level_evidence:+.1f}"
         if tuned.level is not None:
             names = model.feature_names_in_
             by = names[0] if len(names) == 1 else "the inputs"
+            by = "the mean" if model.noise_level == "mean" else by
             level = model.predict_noise_scale(X)
             yield (
                 "level",

@@ -17,10 +17,10 @@ from scipy.linalg import solve_triangular
 from .._typing import FloatArray, IntArray
 from ..kernels import Kernel
 
-__all__ = ["BOUND", "Level", "Nodes", "NoiseLevel", "features", "level_nodes"]
+__all__ = ["BOUND", "FittedMean", "Level", "Nodes", "NoiseLevel", "features", "level_nodes"]
 
-LEVELS = ("input",)
-"""Levels that can be learned: as a function of the input."""
+LEVELS = ("input", "mean")
+"""Levels that can be learned: as a function of the input, or of a fitted mean."""
 BOUND = 3.0
 PRIOR_STD = 0.8
 """Standard deviation of g(x) before the data are seen; the predictions hardly depend on it between 0.6 and 1.2."""
@@ -32,6 +32,32 @@ Nodes = tuple[FloatArray, FloatArray]
 """Values at m inputs, (k, m), and their probabilities, (k,)."""
 NoiseLevel = Callable[[FloatArray], FloatArray]
 """s: the rows of X, (m, d), to positive numbers, (m,)."""
+
+
+@dataclass(frozen=True)
+class FittedMean:
+    """The mean of a fit, mu(x) = k(x)'dual + h(x)'coefficients with h = 1 or (1, x): the input of a level that follows it.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    places : ndarray of shape (U, d)
+    dual : ndarray of shape (U,)
+    coefficients : ndarray of shape (0,), (1,) or (1 + d,)
+        Of the trend.
+    """
+
+    kernel: Kernel
+    places: FloatArray
+    dual: FloatArray
+    coefficients: FloatArray
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        """mu at the rows of X, (m, 1)."""
+        mean = np.asarray(self.kernel(X, self.places) @ self.dual)
+        if len(self.coefficients):
+            mean = mean + self.coefficients[0] + X[:, : len(self.coefficients) - 1] @ self.coefficients[1:]
+        return mean[:, None]
 
 
 @dataclass(frozen=True)
@@ -49,6 +75,8 @@ class Level:
     weights : ndarray of shape (p,)
     covariance : ndarray of shape (p, p)
         Of the weights.
+    inputs : FittedMean or None
+        What the level is a function of; None is x itself.
     """
 
     kernel: Kernel
@@ -56,10 +84,11 @@ class Level:
     factor: FloatArray
     weights: FloatArray
     covariance: FloatArray
+    inputs: FittedMean | None = None
 
     def features(self, X: FloatArray) -> FloatArray:
         """phi(x) at the rows of X, (m, p)."""
-        cross = self.kernel(self.points, X)
+        cross = self.kernel(self.points, X if self.inputs is None else self.inputs(X))
         return np.asarray(PRIOR_STD * solve_triangular(self.factor, cross, lower=True).T)
 
     def __call__(self, X: FloatArray) -> FloatArray:

@@ -19,7 +19,7 @@ from ..backend import arrays
 from ..backend.linalg import NotPositiveDefiniteError, add_outer, solve_lower_transposed
 from ..kernels import RBF, Kernel
 from ..noise.family import Family
-from ..noise.level import BOUND, Level, features
+from ..noise.level import BOUND, FittedMean, Level, features
 from ..smoother import Smoother
 from ..smoother.leave_one_out import projected_inverse, weighted_residual
 from ..transform import Transform
@@ -32,6 +32,7 @@ EXPONENT_STEP = 1e-4
 GATE = 3.0
 """A varying level whose log evidence is lower than that of a constant one by more is not used."""
 MEMORY = 20
+MEAN_ROUNDS = 2
 JITTER = 1e-10
 
 Prior = Callable[[FloatArray], tuple[float, FloatArray]]
@@ -199,8 +200,12 @@ class JointFit:
     n_evaluations: int
 
 
-def fit_joint(data: Data, kernel: Kernel | None, transform: Transform | None, with_level: bool) -> JointFit:
-    """Maximize the joint model: first with a constant level, then from there with one that varies.
+def fit_joint(
+    data: Data, kernel: Kernel | None, transform: Transform | None, level_of: str | None = "input"
+) -> JointFit:
+    """Maximize the joint model: first with a constant level, then from there with one that varies with ``level_of``.
+
+    A level that varies with the mean is fitted twice: with the mean of the constant level, and with its own.
 
     A varying level is given up where its evidence is lower by more than :data:`GATE`.
     """
@@ -217,21 +222,30 @@ def fit_joint(data: Data, kernel: Kernel | None, transform: Transform | None, wi
         constant, np.array([*box.start, *(t.lam for t in free)]), [*bounds, *ends]
     )
     best, level, gain = constant, None, 0.0
-    if with_level:
-        of_level = RBF(_length_scales(parameters.kernel_at(values), places))
-        phi, pivots = features(of_level, places)
-        varying = replace(constant, phi=phi)
-        start = np.concatenate([values[: len(box.start)], np.zeros(phi.shape[1]), values[len(box.start) :]])
-        anywhere = [(-np.inf, np.inf)] * phi.shape[1]
-        found, height, more = _maximize(varying, start, [*bounds, *anywhere, *ends])
-        evaluations += more
+    if level_of is not None:
+        mean, varying, found, height = None, constant, values, value
+        for _ in range(MEAN_ROUNDS if level_of == "mean" else 1):
+            if level_of == "mean":
+                mean = _fitted_mean(varying.smoother(found))
+            inputs = places if mean is None else mean(places)
+            of_level = RBF(
+                _length_scales(parameters.kernel_at(values), places) if mean is None else _width(inputs)
+            )
+            phi, pivots = features(of_level, inputs)
+            varying = replace(constant, phi=phi)
+            start = np.concatenate(
+                [values[: len(box.start)], np.zeros(phi.shape[1]), values[len(box.start) :]]
+            )
+            anywhere = [(-np.inf, np.inf)] * phi.shape[1]
+            found, height, more = _maximize(varying, start, [*bounds, *anywhere, *ends])
+            evaluations += more
         information = varying.level_information(found)
         gain = height - 0.5 * float(np.linalg.slogdet(information)[1]) - value
         if gain > -GATE:
             best, values, value = varying, found, height
-            points = places[pivots]
+            points = inputs[pivots]
             factor = np.linalg.cholesky(of_level(points) + JITTER * np.eye(len(pivots)))
-            level = Level(of_level, points, factor, found[varying.level], np.linalg.inv(information))
+            level = Level(of_level, points, factor, found[varying.level], np.linalg.inv(information), mean)
     return JointFit(
         parameters.kernel_at(values),
         float(np.exp(values[parameters.n_kernel])),
@@ -255,6 +269,16 @@ def _maximize(
 
     result = minimize(negative, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxcor": MEMORY})
     return result.x, -float(result.fun), int(result.nfev)
+
+
+def _fitted_mean(smoother: Smoother) -> FittedMean:
+    coefficients = np.asarray(smoother.trend_coefficients)[:, 0]
+    return FittedMean(smoother.kernel, smoother.places, np.asarray(smoother.dual)[:, 0], coefficients)
+
+
+def _width(inputs: FloatArray) -> float:
+    """Standard deviation, 1 where nothing varies."""
+    return float(inputs.std()) or 1.0
 
 
 def _length_scales(kernel: Kernel, X: FloatArray) -> FloatArray:

@@ -55,7 +55,7 @@ def learn(
         On the scale of y.
     kernel, noise, method, n_restarts, random_state
         As in :func:`tune`; ``noise`` may be ``"auto"``.
-    level : None, "input" or callable
+    level : None, "input", "mean" or callable
     transform : Transform or None
 
     Returns
@@ -75,7 +75,7 @@ def learn(
     fit: JointFit | None = None
     if auto or free or isinstance(level, str):
         given = _with_level(data, level) if callable(level) else data
-        fit = fit_joint(given, kernel, transform, level == "input")
+        fit = fit_joint(given, kernel, transform, level if isinstance(level, str) else None)
         transform, kernel = fit.transform, fit.kernel
         level = level if callable(level) else fit.level
     elif transform is not None:

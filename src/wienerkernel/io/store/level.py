@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from ...noise.level import Level, NoiseLevel
+from ...noise.level import FittedMean, Level, NoiseLevel
 from ...validation import check_size
 from .archive import FormatError
 from .kernels import kernel_from, kernel_node
@@ -15,6 +15,7 @@ from .smoother import packed, unpacked
 __all__ = ["level_from", "level_node"]
 
 ARRAYS = ("points", "factor", "weights", "covariance")
+MEAN = ("places", "dual", "coefficients")
 
 CLOSE = 1e-6
 """Difference of numbers of size 1 that are equal up to rounding and the jitter of the factor."""
@@ -29,13 +30,18 @@ def level_node(level: NoiseLevel, writer: Writer, name: str) -> Node:
         )
     parts = {key: getattr(level, key) for key in ARRAYS} | {"factor": packed(level.factor)}
     nodes = {key: writer.array(f"{name}.{key}", values) for key, values in parts.items()}
-    return {"kernel": kernel_node(level.kernel), **nodes}
+    inputs = None
+    if level.inputs is not None:
+        arrays = {key: writer.array(f"{name}.inputs.{key}", getattr(level.inputs, key)) for key in MEAN}
+        inputs = {"kernel": kernel_node(level.inputs.kernel), **arrays}
+    return {"kernel": kernel_node(level.kernel), "inputs": inputs, **nodes}
 
 
 def level_from(node: Node, n_features: int, reader: Reader) -> Level:
     """The level that a node describes, after its parts have been compared with each other."""
-    kernel, *parts = entries(node, "kernel", *ARRAYS)
-    points = reader.array(parts[0], (None, n_features))
+    kernel, of_mean, *parts = entries(node, "kernel", "inputs", *ARRAYS)
+    inputs = None if of_mean is None else _mean_from(of_mean, n_features, reader)
+    points = reader.array(parts[0], (None, n_features if inputs is None else 1))
     n = len(points)
     if n == 0:
         raise FormatError("a noise level needs points")
@@ -45,10 +51,25 @@ def level_from(node: Node, n_features: int, reader: Reader) -> Level:
     )
     check_size("points of the noise level", points)
     check_size("weights of the noise level", weights)
-    level = Level(kernel_from(kernel), points, unpacked(factor, n, n), weights, covariance)
+    level = Level(kernel_from(kernel), points, unpacked(factor, n, n), weights, covariance, inputs)
     _check_factor(level)
     _check_covariance(level)
     return level
+
+
+def _mean_from(node: Node, n_features: int, reader: Reader) -> FittedMean:
+    """The fitted mean that a level follows."""
+    kernel, *parts = entries(node, "kernel", *MEAN)
+    places = reader.array(parts[0], (None, n_features))
+    dual, coefficients = reader.array(parts[1], (len(places),)), reader.array(parts[2], (None,))
+    if len(places) == 0 or len(coefficients) not in (0, 1, 1 + n_features):
+        raise FormatError("the mean that the noise level follows has no places, or another trend")
+    for name, values in (("places", places), ("dual", dual), ("coefficients", coefficients)):
+        check_size(f"{name} of the noise level", values)
+    mean = FittedMean(kernel_from(kernel), places, dual, coefficients)
+    if not np.all(np.isfinite(mean(places))):
+        raise FormatError("the mean that the noise level follows is not finite")
+    return mean
 
 
 def _check_factor(level: Level) -> None:
