@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from wienerkernel import AccuracyWarning, LinearCombination, Mixture
+from wienerkernel import AccuracyWarning, Expansion, LinearCombination, Mixture, OrthogonalBasis
 
 pytestmark = pytest.mark.filterwarnings("ignore::wienerkernel.AccuracyWarning")
 
@@ -75,3 +75,15 @@ def test_what_misses_the_accuracy_warns():
 def test_the_atom_of_one_term_is_reached_whatever_its_place_rounds_to():
     Y = LinearCombination([-0.3, 0.1, 1.7], [-2.5])
     np.testing.assert_allclose(Y.cdf([-4.25, -0.25, 0.75]), [1 / 3, 2 / 3, 1.0], rtol=0, atol=1e-15)
+
+
+def test_a_square_near_zero_states_its_rounding():
+    """The smallest values of a chaos expansion are sums that cancel, and the density has a pole there."""
+    square = Expansion(OrthogonalBasis("norm(0, 1)", 3), [1.0, 0.0, 2**0.5])  # of a standard normal variable
+    law = LinearCombination(square, [1.0])
+    with pytest.warns(AccuracyWarning):
+        x, error = law.ppf([1e-9, 1e-6, 0.5], return_error=True)
+        p, p_error = law.cdf([2e-16, 1e-12, 1.0], return_error=True)
+    assert np.all(np.abs(stats.chi2(1).cdf(x) - [1e-9, 1e-6, 0.5]) <= 10 * error + 1e-12)
+    assert np.all(np.abs(stats.chi2(1).cdf([2e-16, 1e-12, 1.0]) - p) <= 10 * p_error + 1e-12)
+    assert error[2] < 1e-12

@@ -74,6 +74,11 @@ class Expansion(Pushforward):
         numbers = digest(basis.alpha, basis.beta, basis.norms, self.coefficients, self.truncation_error)
         return self.germ, numbers
 
+    @property
+    def rounding(self) -> float:  # type: ignore[override]
+        """Rounding error of the sum of polynomials near its smallest values."""
+        return float(2 * np.finfo(float).eps * np.sum(np.abs(self.coefficients)))
+
     def __repr__(self) -> str:
         return f"Expansion({self.basis!r}, {self.coefficients.tolist()!r})"
 

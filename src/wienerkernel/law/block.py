@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from .._typing import FloatArray, IntArray
-from .closed import SAME, ClosedForm
+from .closed import SAME, ClosedForm, SingleTerm
 from .dispatch import parts
 from .fourier import grid
 from .quantile import solve, wilson_hilferty
@@ -114,6 +114,10 @@ class Block:
         for index, inversion in self.parts:
             if isinstance(inversion, ClosedForm):
                 x[index] = inversion.quantile(p[index], upper[index], np.arange(len(index)))
+                if isinstance(inversion, SingleTerm):
+                    error[index] = inversion.quantile_error(
+                        x[index], p[index], upper[index], np.arange(len(index))
+                    )
             else:
                 # the ends of the support, p = 0, need no search
                 level = np.where(p[index] > 0, p[index], 0.5)

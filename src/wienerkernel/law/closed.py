@@ -94,7 +94,20 @@ class SingleTerm(ClosedForm):
         below, above = self.noise.cdf(m), self.noise.sf(m)
         # the smaller tail has the digits: some of SciPy's survival functions are 1 where the cdf is 1e-6
         below, above = np.where(above < below, 1 - above, below), np.where(below < above, 1 - below, above)
-        return _values(pdf, np.where(v > 0, below, above), np.where(v > 0, above, below))
+        values = _values(pdf, np.where(v > 0, below, above), np.where(v > 0, above, below))
+        if self.noise.rounding:
+            moved = np.nan_to_num(pdf * np.abs(v), nan=0.0, posinf=np.inf) * self.noise.rounding
+            values.error[:] += np.minimum(moved, 1.0)
+        return values
+
+    def quantile_error(
+        self, x: FloatArray, p: FloatArray, upper: NDArray[np.bool_], index: IntArray
+    ) -> FloatArray:
+        """Error of the probability at quantiles x; 0 where the values of the law are exact."""
+        if not self.noise.rounding:
+            return np.zeros(x.shape)
+        values = self(x, index)
+        return np.where(p > 0, np.abs(np.where(upper, values.sf, values.cdf) - p) + values.error, 0.0)
 
     def quantile(self, p: FloatArray, upper: NDArray[np.bool_], index: IntArray) -> FloatArray:  # noqa: D102
         v = self.weight[index, None]

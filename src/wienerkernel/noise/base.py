@@ -49,6 +49,9 @@ class Noise(ABC):
         """Whether M takes some value with positive probability, so that it has no density."""
         return self.discrete
 
+    rounding: float = 0.0
+    """Rounding error of the values of M, where it exceeds that of single numbers: those of a sum that cancels."""
+
     costly: bool = False
     """Whether the characteristic function at high frequencies is much slower than a formula."""
 
