@@ -83,6 +83,7 @@ def test_a_square_near_zero_states_its_rounding():
     law = LinearCombination(square, [1.0])
     with pytest.warns(AccuracyWarning):
         x, error = law.ppf([1e-9, 1e-6, 0.5], return_error=True)
+    with pytest.warns(AccuracyWarning):
         p, p_error = law.cdf([2e-16, 1e-12, 1.0], return_error=True)
     assert np.all(np.abs(stats.chi2(1).cdf(x) - [1e-9, 1e-6, 0.5]) <= 10 * error + 1e-12)
     assert np.all(np.abs(stats.chi2(1).cdf([2e-16, 1e-12, 1.0]) - p) <= 10 * p_error + 1e-12)
