@@ -564,7 +564,7 @@ class TestTuning:
         model = WienerKernelRegressor(noise="expon", tuning="loo").fit(X, y)
         assert model.noise_.mean() == pytest.approx(0.0, abs=1e-12)
         assert model.noise_.std() == pytest.approx(0.5, rel=0.4)
-        with pytest.raises(ValueError, match="leaves parameters open"):
+        with pytest.raises(ValueError, match="has unknown parameters"):
             WienerKernelRegressor(noise="expon", tuning=None).fit(X, y)
 
     def test_tuning_does_not_depend_on_the_array_library(self):

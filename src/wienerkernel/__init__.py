@@ -1,6 +1,6 @@
 """Kernel regression under non-Gaussian noise: exact predictive laws, and the uncertainty split by its cause.
 
-Everything a user types is importable from here. Names are loaded when they are first used, so that
+All public names can be imported from here. Names are loaded when they are first used, so that
 ``import wienerkernel`` is cheap.
 """
 

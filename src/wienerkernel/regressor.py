@@ -66,7 +66,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         standard normal law if ``tuning=None``), a :class:`Family` or a bare name such as ``"gamma"`` has free scale and
         shapes, and ``"residuals"`` takes the shape from replicates or leave-one-out residuals. ``"auto"`` learns a
         noise level and, for positive y, a transform as well, and the shape of the noise where it is clearly not normal;
-        it has a constant trend at least.
+        it has at least a constant trend.
     ridge : float, default=None
         The ridge rho^2. None is the noise (co)variance, for which the mean is that of a Gaussian process.
     trend : {None, "constant", "linear"}, default=None
@@ -220,7 +220,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
 
     @property
     def _trend(self) -> str | None:
-        """The trend; noise="auto" has a constant one at least."""
+        """The trend; noise="auto" has at least a constant one."""
         return "constant" if self.trend is None and _is_auto(self.noise) else self.trend
 
     @property
@@ -277,7 +277,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         Returns
         -------
         WienerKernelRegressor
-            The model itself, which is fitted if it was not yet.
+            The model itself, which is fitted first if necessary.
 
         Examples
         --------
@@ -420,7 +420,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         return posterior.mean(query)
 
     def _predict_transformed(self, query: Array, std: bool, cov: bool, uncertainty: bool) -> Any:
-        """Mean of a new observation on the scale of y, and what else is asked for."""
+        """Mean of a new observation on the scale of y, and the other results requested."""
         mean = self.posterior_.distribution(query, "observation").mean()
         if cov:
             msg = "return_cov is not available with a transform: draw functions with sample_y instead"
@@ -492,7 +492,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
             The estimate (its variance is the noise part), the value f(x) (noise and model part) or a new
             observation (all three).
         verbose : bool, default=False
-            Show the progress of computations that take more than a few seconds on stderr.
+            Show progress on stderr if a computation takes more than a few seconds.
         noise_scale : array-like of shape (m,), default=None
             Factors of the noise of new observations, beside the level of the model.
 
@@ -681,7 +681,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         simultaneous: bool = False,
         subgaussian_constant: float | None = None,
     ) -> tuple[FloatArray, FloatArray]:
-        """Interval that holds f(x) with a given probability, for every f of RKHS norm at most ``norm``.
+        """Interval that contains f(x) with a given probability, for every f of RKHS norm at most ``norm``.
 
         Parameters
         ----------
@@ -692,7 +692,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         method : str, default="exact"
             How the noise is bounded; see :func:`wienerkernel.decisions.bounds.bound` for the assumptions.
         simultaneous : bool, default=False
-            Whether it holds for all rows of X at once (union bound).
+            Whether the interval holds for all rows of X at once (union bound).
         subgaussian_constant : float, default=None
             The sub-Gaussian constant of the noise, for the methods that need it.
 
@@ -718,7 +718,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         )
 
     def samples_needed(self, X: ArrayLike, *, std: ArrayLike, of: str = "function") -> SamplesNeeded:
-        """Smallest number of repeats at each row of X that brings the standard deviation there to a target.
+        """Smallest number of repeated samples at each row of X that reduces the standard deviation there to a target.
 
         Parameters
         ----------
@@ -747,7 +747,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         n_samples: int = 1,
         reference: ArrayLike | None = None,
     ) -> NextSample:
-        """Where the next samples lower the epistemic variance most, and whether they act as repeats.
+        """Propose inputs at which new samples reduce the epistemic variance most, and whether they act as repeats.
 
         Parameters
         ----------
@@ -756,7 +756,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         n_samples : int, default=1
             Chosen greedily, each with exact updates.
         reference : array-like of shape (r, d), default=None
-            Where the variance is to be lowered; by default at the candidates.
+            Inputs at which the variance is reduced; by default the candidates.
 
         Returns
         -------

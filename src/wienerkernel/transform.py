@@ -41,7 +41,7 @@ class Transform(ABC):
         """log T'(y)."""
 
     def check(self, y: FloatArray) -> None:
-        """Refuse responses outside the domain."""
+        """Raise ValueError for responses outside the domain."""
         known = np.isfinite(self(y))
         if not np.all(known):
             worst = float(np.ravel(y)[int(np.argmin(np.ravel(known)))])
@@ -55,7 +55,7 @@ class Transform(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """The name that asks for it."""
+        """Name of the transform as a parameter."""
 
     hint = ""
 
@@ -79,7 +79,7 @@ class BoxCox(Transform):
 
     @property
     def name(self) -> str:
-        """The name that asks for it."""
+        """Name of the transform as a parameter."""
         return "box-cox" if self.free else "log"
 
     def __call__(self, y: FloatArray) -> FloatArray:
@@ -185,13 +185,13 @@ class Custom(Transform):
         near = (self(y + STEP * spread) - self(y - STEP * spread)) / (2 * STEP * spread)
         usable = np.isfinite(near)
         if not np.all(slope > 0) or not np.allclose(near[usable], slope[usable], rtol=1e-2):
-            msg = "transform=(function, inverse, derivative): the derivative must be positive, and that of the function"
+            msg = "transform=(function, inverse, derivative): derivative(y) must be positive and the derivative of function(y)"
             raise ValueError(msg)
         return self
 
 
 def as_transform(transform: Any) -> Transform | None:
-    """The transform that a user asks for by name or by its functions; None for none."""
+    """The transform given by its name or its functions; None for none."""
     if transform is None or isinstance(transform, Transform):
         return transform
     if transform == "log":

@@ -43,7 +43,7 @@ def largest(dtype: str = "float64") -> float:
 
 
 def check_size(name: str, values: Array, dtype: str = "float64") -> None:
-    """Refuse finite numbers (n,) or (n, d) that are too large to be squared."""
+    """Raise ValueError for finite numbers (n,) or (n, d) that are too large to be squared."""
     xp = arrays.namespace(values)
     if values.shape[0] == 0 or bool(xp.all(xp.abs(values) <= largest(dtype))):
         return
@@ -55,7 +55,7 @@ def check_size(name: str, values: Array, dtype: str = "float64") -> None:
 
 
 def check_spans(X: Array, y: FloatArray) -> None:
-    """Refuse data whose range is so small or large that length scales or variances cannot be squared."""
+    """Raise ValueError if the range of data is so small or large that length scales or variances cannot be squared."""
     # Variances are of the size of y^2, and are squared themselves.
     for name, values, root in (("X", arrays.as_numpy(X), 1.0), ("y", y.reshape(len(y), -1), 0.5)):
         spans = values.max(axis=0) - values.min(axis=0)
@@ -105,7 +105,7 @@ def check_noise_scale(noise_scale: ArrayLike | None, n: int, invertible: bool = 
 
 
 def _check_invertible(scale: FloatArray) -> None:
-    """Refuse a matrix L with a singular L L'."""
+    """Raise ValueError for a matrix L with a singular L L'."""
     unit = scale / np.linalg.norm(scale, axis=1, keepdims=True)
     try:
         pivots = np.diagonal(cholesky(matmul(unit, unit, transpose_b=True)))
@@ -121,7 +121,7 @@ def _check_invertible(scale: FloatArray) -> None:
 
 
 def check_independent(*scales: FloatArray) -> None:
-    """Refuse to add or forget samples with correlated noise."""
+    """Raise ValueError if samples with correlated noise are added or removed."""
     if any(scale.ndim == 2 for scale in scales):
         msg = "samples with correlated noise (a matrix noise_scale) cannot be added or forgotten: fit all at once"
         raise ValueError(msg)

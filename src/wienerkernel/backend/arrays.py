@@ -115,7 +115,7 @@ def eye(matrix: Array) -> Array:
 
 
 def as_numpy(x: Array) -> FloatArray:
-    """An array of any library as a NumPy array, copied from its device if need be."""
+    """An array of any library as a NumPy array, copied from its device if necessary."""
     if is_numpy(x):
         return np.asarray(x)
     if library(x) == "torch":

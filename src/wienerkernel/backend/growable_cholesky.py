@@ -1,4 +1,4 @@
-"""A Cholesky factor that grows, shrinks and changes at a cost of O(n^2) per row, where a new one costs O(n^3)."""
+"""Updates of a Cholesky factor at a cost of O(n^2) per row, compared with O(n^3) for a new factorization."""
 
 from __future__ import annotations
 

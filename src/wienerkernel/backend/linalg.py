@@ -118,7 +118,7 @@ def solve_lower_transposed(factor: Array, rows: Array) -> Array:
 
 
 def inverse_from_cholesky(factor: Array, *, overwrite: bool = False) -> Array:
-    """Lower triangle of (L L')^-1, C-ordered; ``overwrite`` allows to reuse the memory of the factor."""
+    """Lower triangle of (L L')^-1, C-ordered; with ``overwrite``, the memory of the factor is reused."""
     if arrays.is_numpy(factor) and len(factor) <= BLOCKED_ABOVE:
         potri: Any = get_lapack_funcs("potri", (factor,))
         c = factor if overwrite and factor.flags.c_contiguous else np.array(factor, order="C")

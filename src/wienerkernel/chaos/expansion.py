@@ -1,4 +1,4 @@
-"""Expansions M = sum_j m_j phi_j(xi) of one random variable: noise laws like any other, with an algebra."""
+"""Expansions M = sum_j m_j phi_j(xi) of one random variable: noise laws that can be added and multiplied."""
 
 from __future__ import annotations
 

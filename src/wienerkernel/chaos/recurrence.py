@@ -84,7 +84,7 @@ def affine(alpha: FloatArray, beta: FloatArray, loc: float, scale: float) -> Coe
 
 
 def stieltjes(x: FloatArray, w: FloatArray, degree: int) -> Coefficients:
-    """Stieltjes' method: values at different nodes do not mix, so that distant nodes of tiny weight do no harm."""
+    """Stieltjes' method: values at different nodes do not mix, so that distant nodes of tiny weight are harmless."""
     alpha, beta = np.zeros(degree), np.ones(degree + 1)
     w = w / w.sum()
     before, phi = np.zeros_like(x), np.ones_like(x)

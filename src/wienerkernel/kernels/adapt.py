@@ -1,4 +1,4 @@
-"""Kernels from elsewhere: those of scikit-learn, and plain functions k(X, Z)."""
+"""Kernels of scikit-learn, and plain functions k(X, Z)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def as_kernel(obj: Any) -> Kernel:
         try:
             if any(isinstance(k, theirs.WhiteKernel) for k in (obj, *obj.get_params(deep=True).values())):
                 raise ValueError(
-                    "kernel contains a WhiteKernel; noise belongs to noise=, the kernel describes f alone"
+                    "kernel contains a WhiteKernel; set the noise with noise=, the kernel describes f alone"
                 )
             return _translated(obj, theirs)
         except RecursionError:

@@ -229,7 +229,7 @@ class Kernel(Parametrized, ABC):
         return NotImplemented if operand is None else Sum(self, operand)
 
     def __radd__(self, other: object) -> Kernel:
-        if isinstance(other, Real) and other == 0:  # where sum() of a list of kernels starts
+        if isinstance(other, Real) and other == 0:  # sum() of a list of kernels starts with 0
             return self
         operand = _operand(other)
         return NotImplemented if operand is None else operand + self

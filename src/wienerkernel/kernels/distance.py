@@ -45,7 +45,7 @@ class Points:
 def points(X: Array, center: Array, length_scale: Scale, exact: bool = False, angles: Array = None) -> Points:
     """Return the block X of shape (n, d) as points of unit length scale around ``center``.
 
-    ``exact`` asks for explicit differences whatever the number of columns.
+    ``exact`` requires explicit differences for any number of columns.
     """
     n, d = X.shape
     check_columns("length_scale", length_scale, d)

@@ -24,7 +24,7 @@ from ..backend.arrays import is_numpy
 __all__ = ["clip", "column_dots", "cross_products", "for_each", "in_place", "inner", "times"]
 
 FEW_TILES, MANY_TILES = 4, 100
-"""Up to FEW_TILES, limiting the pools costs more than it saves; from MANY_TILES on, threads do pay."""
+"""Up to FEW_TILES, limiting the pools costs more than it saves; from MANY_TILES on, threads are faster."""
 
 MAX_THREADS = 4
 """More would wait for the interpreter lock and for the threads of BLAS, which stay busy after a factorization."""

@@ -1,6 +1,6 @@
 """The law of a linear combination of independent noise variables: density, distribution function, quantiles, draws.
 
-The way of a quantile, from ``WienerKernelRegressor.predict_interval`` on::
+How a quantile is computed, starting from ``WienerKernelRegressor.predict_interval``::
 
     PredictiveDistribution.ppf     posterior/: mean, noise weights a(x) and model variance at each x
     LinearCombination.ppf          checks, broadcasts, warns             linear_combination.py

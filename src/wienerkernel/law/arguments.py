@@ -1,4 +1,4 @@
-"""What the constructor and the methods of a linear combination are given, checked."""
+"""Checks of the arguments of a linear combination."""
 
 from __future__ import annotations
 

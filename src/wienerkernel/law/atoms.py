@@ -23,7 +23,7 @@ SUM = 2**13
 NO_MASS = 1e-18
 """Probability of a value that is left out: no sum of 1000 of them is visible beside 1."""
 REACH = 12.0
-"""Standard deviations of the normal part beyond which an atom counts as passed or not: e^-72 is left out."""
+"""Standard deviations of the normal part beyond which its tail, e^-72, is neglected."""
 TOLERANCE = 2e-14
 """Sums that differ by less, in standard deviations, are the same atom; they are rounded in different orders."""
 
@@ -162,7 +162,7 @@ def sum_of_atoms(terms: list[tuple[float, Noise]]) -> tuple[FloatArray, FloatArr
 
 
 def _too_many(terms: FloatArray, atoms: tuple[FloatArray, FloatArray]) -> bool:
-    """Whether the first terms show that the atoms multiply without ever meeting."""
+    """Whether the first terms show that the number of atoms multiplies because none coincide."""
     n = len(atoms[0])
     if len(terms) * np.log(n) < 2 * np.log(HALF):
         return False

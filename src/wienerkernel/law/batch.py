@@ -76,7 +76,7 @@ class Batch:
         for law, w, counts in self.terms:
             variance = variance + (w / unit[:, None] * law.std()) ** 2 @ counts
         self.scale = unit * np.where(largest > 0, np.sqrt(variance), 1.0)
-        # what is normal needs no terms
+        # normal terms are part of the normal part
         self._normal = columns.pop(NORMAL, [])
         self._columns = {
             law: (np.concatenate([w for w, _ in pairs], axis=1), np.concatenate([n for _, n in pairs]))
@@ -176,7 +176,7 @@ class Batch:
             v = w[part] / scale[:, None]
             v = np.where(np.abs(v) * law.std() * np.sqrt(total) < INVISIBLE, 0.0, v)
             terms += [Terms(*some) for some in with_whole_counts(law, *_merged(v, counts))]
-        # rows without terms need a law all the same
+        # rows without terms still need a law
         terms = terms or [Terms(NORMAL, np.zeros((len(scale), 1)), np.ones(1))]
         return Rows(tuple(terms), np.where(tau2 < INVISIBLE**2, 0.0, tau2))
 

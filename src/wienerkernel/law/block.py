@@ -21,7 +21,7 @@ from .values import between, empty, put
 __all__ = ["Block"]
 
 NEAR = 1e-3
-"""Part of a step of the grid of atoms by which a search may miss an atom."""
+"""Fraction of the step of the grid of atoms by which a search may miss an atom."""
 TAIL = 1e-7
 """Probability below which relative accuracy needs the saddle point."""
 POOR = 5e-13
@@ -33,7 +33,7 @@ NEAR_END = np.array([1e-9, 1e-11])
 
 
 class Block:
-    """The law of standardized rows, each served by the method that :func:`~.dispatch.parts` chooses."""
+    """The law of standardized rows, each evaluated by the method that :func:`~.dispatch.parts` chooses."""
 
     def __init__(self, rows: Rows, method: str) -> None:
         self.rows = rows
@@ -52,7 +52,7 @@ class Block:
         return np.asarray(np.nan_to_num(skewness, posinf=0.0, neginf=0.0))
 
     def __call__(self, x: FloatArray, tails: bool = True) -> Values:
-        """Values at points (rows, k); small tails have relative accuracy only if that is asked for, which costs."""
+        """Values at points (rows, k); small tails have relative accuracy only on request, because it is costly."""
         result = empty(x.shape)
         for index, inversion in self.parts:
             put(result, index, self._values(inversion, index, tails, x[index], np.arange(len(index))))

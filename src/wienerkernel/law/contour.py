@@ -19,7 +19,7 @@ __all__ = ["Contour", "growth_on_ray", "step_for"]
 FIRST, LAST = -3.6, 40.0
 """Range of u: r from 1e-18 to 2e17, in standard deviations."""
 FARTHEST = 1e15
-"""Standard deviations beyond which a law has no mass that counts (Chebyshev: 1e-30)."""
+"""Standard deviations beyond which the mass of a law is negligible (Chebyshev: 1e-30)."""
 
 
 def step_for(theta: float) -> float:
@@ -46,7 +46,7 @@ def _sides(rows: Rows) -> list[float]:
 class Contour:
     """Inversion on rays that turn with the sign of x.
 
-    Nodes end a little beyond ``decay``, the frequency from which on phi is as good as 0.
+    Nodes end a little beyond ``decay``, the frequency beyond which phi is practically 0.
     """
 
     relative = False
@@ -70,7 +70,7 @@ class Contour:
         """Values at the points ``x`` of shape (n, k), for the rows ``index``."""
         x = np.clip(x, -FARTHEST, FARTHEST)
         sign = np.where(x < 0, -1.0, 1.0)
-        # Far out the integrand lives at r = 1/|x|: there the nodes start lower.
+        # Far out the integrand is concentrated near r = 1/|x|: there the nodes start lower.
         decade = np.maximum(0, np.ceil(np.log10(np.maximum(np.abs(x), 1.0)) - 1.3)).astype(int)
         result = empty(x.shape)
         # one key for both: the decade from 1 on, with the sign of x

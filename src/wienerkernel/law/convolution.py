@@ -20,7 +20,7 @@ from .ray import EPS, RESOLVED, Values
 __all__ = ["Convolution", "is_sharp", "scaled_pieces"]
 
 CHUNK = 2**15
-"""Nodes worked on at once: they stay in the cache."""
+"""Nodes processed at once: they stay in the cache."""
 DEPTH = 6.0
 """Depth of the tables of single terms: distances from the cuts down to e^(-pi sinh 6) = 1e-275."""
 STEP, HALVINGS = 0.125, 3
@@ -32,7 +32,7 @@ FAR = 3.0
 SAME_CUT = 4e-14
 """Sums of cuts that differ by less, in standard deviations, are one."""
 TABLE_FROM = 200
-"""Points per row from which a table of the whole sum pays."""
+"""Points per row from which a table of the whole sum is worth its cost."""
 SHARP, JUMP, POLE = 1e-6, 1e-3, 1e2
 """Distance from a singular point at which the densities beside it show a jump or a pole, all in standard deviations."""
 
@@ -186,7 +186,7 @@ class _Sum:
             yield some, [value * mass for value in (of_a if tails else of_a[:1])], sign
 
     def _beyond(self, row: IntArray, y: FloatArray, place: CdfValues) -> None:
-        """Add what B alone decides, where y - x lies outside the support of A."""
+        """Add the contribution of B alone, where y - x lies outside the support of A."""
         a, b = self.a, self.b
         if not a.upper:
             place.cdf[:] += b(row, y - a.cuts[row, -1]).cdf

@@ -1,6 +1,6 @@
-"""Which method serves which row.
+"""The choice of a method for each row.
 
-With ``method="auto"`` a row goes to the first of these that serves it:
+With ``method="auto"`` a row is evaluated by the first of these methods that applies:
 
 1. closed forms: a point mass, a normal law, one term alone, gamma terms of one scale;
 2. atoms, if all terms are discrete and take few values together: sums over all of them;
@@ -9,7 +9,7 @@ With ``method="auto"`` a row goes to the first of these that serves it:
 5. a contour, if a Fourier series needs many nodes and phi continues into a sector without growing;
 6. convolution of few terms, if a Fourier series needs very many nodes;
 7. graded panels, for heavy tails whose phi decays fast: a series would need a period as long as the tail;
-8. a Fourier series, which serves every row, or a bracket on a lattice where it states a large error.
+8. a Fourier series, which always applies, or a bracket on a lattice where it states a large error.
 
 The first three are exact. Convolutions come before transforms where phi decays so slowly that a transform is inexact,
 and after the contour where a transform is merely long.
@@ -60,7 +60,7 @@ MAX_ROWS = 256
 FEW_NODES = 600
 """Nodes of a Fourier series that cost less than the choice of a contour."""
 MANY_NODES, MOST_NODES = 2**12, 2**15
-"""Nodes of a Fourier series from which few terms, or some, are rather convolved."""
+"""Nodes of a Fourier series above which few terms, or some, are convolved instead."""
 ANGLES = (0.6, 0.38, 0.25)
 """Angles of contours, the steepest first: the number of nodes grows as 1/angle."""
 GROWTH, GROWTH_BEYOND = 2.0, 6.0
@@ -98,8 +98,8 @@ class _Candidates:
 
     @cached_property
     def decay(self) -> FloatArray:
-        """Frequency beyond which phi is as good as 0, shape (rows,)."""
-        # far frequencies of a costly law are not asked for where convolution serves anyway
+        """Frequency beyond which phi is practically 0, shape (rows,)."""
+        # high frequencies of a costly law are not evaluated where a convolution will do
         if self.automatic and self.rows.costly and np.all(_convolvable(self.rows)):
             low, high = self.window
             return decay_point(self.rows, float(np.max(2 * np.pi * self.affordable / (high - low))))

@@ -1,6 +1,6 @@
 """Counts that are not whole: the law with characteristic function phi^n, for any real n > 0.
 
-It exists for every n if M is infinitely divisible. Two things have to be known of a law, then: that it is, and that its
+It exists for every n if M is infinitely divisible. So two things must be known about a law: that it is, and that its
 ``logcf`` is the continuous logarithm of phi. A logarithm up to multiples of 2 pi i is good enough for whole counts only.
 """
 
@@ -89,7 +89,7 @@ def power(law: Noise, n: float) -> Noise | None:
     name, shapes, factor = FAMILIES[law.name](n, *law.shapes)
     loc = n * law.loc + (n if law.name == "geom" else 0.0)  # which starts at 1
     if name == "binom" and shapes[0] != round(shapes[0]):
-        return None  # trials are not divided
+        return None  # a number of trials must be whole
     return as_noise(getattr(stats, name)(*shapes, loc, *(() if law.discrete else (factor * law.scale,))))
 
 

@@ -1,7 +1,7 @@
 """Fourier series on a window, for characteristic functions that decay fast and for laws with bounded support.
 
 Nodes t = (k + 1/2) 2 pi / P recover F(x) exactly if |X - x| < P: for a bounded law on its own support there is no error
-at all, else the window comes from a Chernoff bound.
+at all; otherwise the window comes from a Chernoff bound.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _subgamma(noise: Noise) -> tuple[float, float]:
                 cgf = noise.logcf(-1j * sign * rate).real - sign * rate * mean
                 needed = np.maximum.accumulate(np.where(cgf > 0, (1 - var * rate**2 / (2 * cgf)) / rate, 0.0))
             usable = np.isfinite(cgf[:-1]) & np.isfinite(needed[:-1])
-            # The inequality is required up to one grid point, and 1/c is at most the next.
+            # The inequality must hold up to one grid point, and 1/c is at most the next.
             candidates = np.maximum(needed[:-1], 1 / rate[1:])[usable]
             scale = float(candidates.min(initial=np.inf))
         scales.append(scale)
@@ -203,7 +203,7 @@ class Fourier:
     def _series(self, x: FloatArray, index: IntArray) -> Values:
         if self._sum is not None:
             return self._sum(x, index)
-        # too much to keep: a few rows at a time
+        # too large to keep: a few rows at a time
         step = max(1, MAX_SIZE // self.nodes)
         parts = []
         for start in range(0, len(index), step):

@@ -12,9 +12,9 @@ from .._typing import FloatArray, IntArray
 __all__ = ["shortest"]
 
 GRID = 49
-"""Values of the part of the outer probability that lies below, among which valleys of the width are looked for."""
+"""Values of the part of the outer probability that lies below, on which the width is searched for local minima."""
 VALLEYS, NEARLY = 3, 1.1
-"""Valleys that are searched, and how much wider than the lowest their floors on the grid may be."""
+"""Local minima that are refined, and how much wider than the narrowest they may be on the grid."""
 PRECISION = 1e-9
 """Of the part that lies below; the width, near its minimum, is then exact to rounding."""
 INFINITE = 1e100
@@ -29,7 +29,7 @@ def shortest(
 ) -> tuple[FloatArray, FloatArray]:
     """Ends of the shortest interval [ppf(p), isf(1 - confidence - p)] over p, of shape broadcast(confidence, shape).
 
-    A grid finds the valleys, of which a law with several peaks has several; Chandrupatla's method finds their floors.
+    A grid finds the local minima of the width, of which a law with several peaks has several; Chandrupatla's method refines them.
     ``ppf`` and ``isf`` broadcast against ``shape``.
     """
     outside = 1 - np.broadcast_to(confidence, np.broadcast_shapes(confidence.shape, shape))
@@ -71,7 +71,7 @@ def shortest(
 
 
 def _valleys(widths: FloatArray) -> IntArray:
-    """Grid points of the lowest valleys, shape (valleys, ...); the lowest one again where there is no other."""
+    """Grid points of the lowest local minima, shape (minima, ...); the lowest one again where there is no other."""
     around = np.pad(widths, [(1, 1)] + [(0, 0)] * (widths.ndim - 1), constant_values=np.inf)
     lowest = np.min(widths, axis=0)
     valley = (widths <= around[:-2]) & (widths <= around[2:]) & (widths <= NEARLY * lowest)

@@ -30,7 +30,7 @@ def affordable(rows: Rows) -> bool:
 class Lattice:
     """A Fourier series, improved by the bracket where that is narrower than the error of the series."""
 
-    relative = True  # the saddle point is of no use where the series is poor
+    relative = True  # the saddle point does not help where the series is poor
 
     def __init__(self, series: Fourier) -> None:
         rows = series.rows
@@ -59,7 +59,7 @@ class Lattice:
             values, mass = noise.atoms()
             cell = (np.ceil(weight * values / step).astype(int) - 1) % self.size
             return np.fft.rfft(np.bincount(cell, weights=mass, minlength=self.size))
-        # As many points on either side of its median hold the mass of a term, for the whole sum fits on them.
+        # The whole sum fits on the lattice, so as many points around the median hold the mass of one term.
         middle = np.rint(weight * float(noise.ppf(0.5)) / step)
         edges = step * (middle + np.arange(-self.size, self.size + 1))
         with np.errstate(all="ignore"):

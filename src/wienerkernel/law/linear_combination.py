@@ -20,7 +20,7 @@ from .hdi import shortest
 __all__ = ["AccuracyWarning", "LinearCombination"]
 
 ACCURACY = 1e-12
-"""Error of a probability above which there is a warning."""
+"""Error of a probability that triggers a warning."""
 DRAWS = 2**22
 """Random numbers held at once, 32 MB."""
 
@@ -31,7 +31,7 @@ class AccuracyWarning(UserWarning):
     Examples
     --------
     >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("error", AccuracyWarning)   # fail rather than be less exact
+    ...     warnings.simplefilter("error", AccuracyWarning)   # an inaccurate result is an error
     ...     round(float(LinearCombination("expon()", [1.0, 1.0]).sf(2.0)), 9)   # 3 exp(-2)
     0.40600585
     """
@@ -136,7 +136,7 @@ class LinearCombination:
         y : array-like
             Broadcast against S.
         return_error : bool, default False
-            Whether to return a bound on the absolute error, too, which holds within a factor of ten.
+            Whether to return a bound on the absolute error as well, which holds within a factor of ten.
 
         Returns
         -------
@@ -181,7 +181,7 @@ class LinearCombination:
         y : array-like
             Broadcast against S.
         return_error : bool, default False
-            Whether to return a bound on the absolute error, too, which holds within a factor of ten.
+            Whether to return a bound on the absolute error as well, which holds within a factor of ten.
 
         Returns
         -------
@@ -207,7 +207,7 @@ class LinearCombination:
         y : array-like
             Broadcast against S.
         return_error : bool, default False
-            Whether to return a bound on the absolute error, too, which holds within a factor of ten.
+            Whether to return a bound on the absolute error as well, which holds within a factor of ten.
 
         Returns
         -------
@@ -233,7 +233,7 @@ class LinearCombination:
         q : array-like
             Probabilities, broadcast against S; 0 and 1 give the ends of the support.
         return_error : bool, default False
-            Whether to return a bound on the error of the probability at the quantile, too.
+            Whether to return a bound on the error of the probability at the quantile as well.
 
         Returns
         -------
@@ -261,7 +261,7 @@ class LinearCombination:
         q : array-like
             Probabilities, broadcast against S.
         return_error : bool, default False
-            Whether to return a bound on the error of the probability at the quantile, too.
+            Whether to return a bound on the error of the probability at the quantile as well.
 
         Returns
         -------
@@ -343,7 +343,7 @@ class LinearCombination:
         for law, weights, counts in self.terms:
             kappa = law.mean() if order == 1 else law.var() if order == 2 else law.cumulants(int(order))[-1]
             power_sum = weights ** int(order) @ counts
-            # a moment that does not exist does not matter to rows in which the law has no weight
+            # a missing moment does not matter for rows in which the law has no weight
             total = total + np.where(np.any(weights != 0, axis=-1), kappa, 0.0) * power_sum
         return np.asarray(total)
 

@@ -106,7 +106,7 @@ class LogDensity:
     Attributes
     ----------
     value : ndarray of shape (m,)
-        Where a density cannot be told from 0 it is bounded from below, with derivatives 0.
+        A density that cannot be distinguished from 0 is bounded from below, with derivatives 0.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Mixtures of linear combinations: what is left where a weight of the sum is itself uncertain."""
+"""Mixtures of linear combinations, for sums in which a weight is itself uncertain."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class MixedLaw:
         """Average of a function of the parts; a part's tail needs relative accuracy only where all tails are small."""
         points = self._apart(y)
         if name == "pdf" and np.any(self.law._batch.atomic):
-            self.law.pdf(points)  # refuses: there is none
+            self.law.pdf(points)  # raises TypeError: there is no density
         result = [self._average(part) for part in self.law._batch.values(name, points, tails=False)]
         if np.any(result[0] < SMALL):
             result = [self._average(part) for part in getattr(self.law, name)(points, return_error=True)]

@@ -19,7 +19,7 @@ SYMMETRIC = 1e-6
 RESOLUTION = 4e-16
 """Relative distance of points that are the same."""
 CLOSE = 1e-3
-"""Relative distance from p at which Newton's steps are trusted, and error of p that a met level has at most."""
+"""Relative distance from p at which Newton's steps are trusted, and the largest error of p at an accepted level."""
 GAIN = 0.25
 """Factor by which a step has to bring the level closer to p; else the bracket grows or is halved."""
 
@@ -113,7 +113,7 @@ def solve(
         usable = np.isfinite(newton) & (newton > lower) & (newton < higher)
         # far from p, a step of length 0 comes from a density that is too large for its tail
         usable &= (np.abs(miss) < CLOSE) | (np.abs(newton - position) > tolerance)
-        # Where the density is infinite or wrong, Newton's steps hardly gain; then the bracket grows or is halved.
+        # Where the density is infinite or wrong, Newton's steps make little progress; then the bracket grows or is halved.
         gained = np.abs(miss) < GAIN * previous[row]
         following = np.where(usable & gained, newton, middle)
         following = np.clip(following, floor[row], ceiling[row])

@@ -38,14 +38,14 @@ SMOOTH = 1e-9
 NEAR_ZEROS = 1e-11
 """of single terms of these, from tables that are fine enough for phi itself to be interpolated,"""
 COARSE = 1e-3
-"""and of what only chooses a method."""
+"""and of values that only serve to choose a method."""
 POINTS = 16
 DEGREE = 10
 """Degree of the polynomial that stands for log phi at small arguments,"""
 SPAN = 3.0
 """fitted where log r is at most this far below its end,"""
 TRIALS = np.arange(0.5, -11.5, -0.25)
-"""which is one of these, relative to -log(std); at the last of them a heavy tail, too, is just a variance."""
+"""which is one of these, relative to -log(std); at the last of them only the variance of a heavy tail matters."""
 MAX_MATRICES, MAX_SIZE = 8, 2**20
 """Number and size of the matrices that are kept."""
 BLOCK = 2**13

@@ -183,7 +183,7 @@ class Rows:
             plain[open_rows] += PROBE * np.exp(np.minimum(envelope + inner, 300.0)).sum(axis=1)
             open_rows = open_rows[envelope[:, -1] > GONE]
             start += width
-        if len(open_rows):  # a decay of r^-0.01, or none at all
+        if len(open_rows):  # assume a decay of r^-0.01
             over_r[open_rows] += 100 * np.exp(np.minimum(envelope[envelope[:, -1] > GONE, -1], 300.0))
             plain[open_rows] = np.inf
         return over_r, plain

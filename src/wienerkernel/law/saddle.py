@@ -63,7 +63,7 @@ class SaddleTails:
         rows = self.rows.take(index)
         c, curvature = saddle_point(rows, x)
         depth = rows.cgf(c[:, None])[:, 0] - c * x
-        # below e^-720 there is no float64 left to compute
+        # below e^-720 float64 underflows
         upper = (c > 0).astype(float)
         values = Values(np.zeros(len(x)), upper, 1 - upper, np.zeros(len(x)), np.zeros(len(x)))
         seen = np.flatnonzero(~(depth < UNDERFLOW))
@@ -73,7 +73,7 @@ class SaddleTails:
             seen = seen[~(values.error[seen] < GOOD * np.minimum(values.cdf, values.sf)[seen])]
         if len(seen):
             _put(values, seen, _line(rows.take(seen), x[seen], c[seen], curvature[seen]), self.theta > 0)
-        # K(c) - cx is 0 at c = 0 and lowest at the saddle point: anything else is none
+        # K(c) - cx is 0 at c = 0 and lowest at the saddle point: any other point is not one
         lost = ~(depth <= 0)
         values.error[lost], values.pdf_error[lost] = np.inf, np.inf
         return values
@@ -227,5 +227,5 @@ def _tilted_period(rows: Rows, x: FloatArray, c: FloatArray, curvature: FloatArr
     # the pole at 0 returns as e^{-cP}
     pole = (EXPONENT - (here[:, 0] - c * x)) / np.abs(c)
     period = np.maximum(reach, pole)
-    # where the tilted law is too narrow for float64, any period will do: the errors of the sum tell
+    # where the tilted law is too narrow for float64, any period will do: the error estimate of the sum shows it
     return np.where((period > 0) & np.isfinite(period), period, 1 / np.sqrt(curvature))

@@ -18,7 +18,7 @@ from .ray_table import COARSE, DEGREE, EXACT, NEAR_ZEROS, SMOOTH, Law, RayTable,
 __all__ = ["COARSE", "SumAtNodes", "SumOnRay", "Terms", "WeightSum"]
 
 MANY = 2**12
-"""Arguments of phi for which a table pays."""
+"""Arguments of phi above which a table is worth its cost."""
 CHUNK = 2**19
 """Complex numbers held at once in a sum over weights,"""
 BLOCK = 2**14
@@ -104,7 +104,7 @@ class Terms:
         largest = float(np.max(self.largest))
         if not largest:
             return np.zeros((len(self.weights), len(r)), dtype=complex)
-        # A table pays when each of its cells serves several weights.
+        # A table is worth its cost if each of its cells serves several weights.
         cells = 20 * np.log(largest / self._smallest) + 32
         if self.weights.size * len(r) > CHUNK // 8 and self.weights.size > 2 * cells:
             return SumOnRay(self, r, theta, tolerance).value(self.noise)
@@ -354,7 +354,7 @@ class SumOnRay:
     def _matrices(
         self, table: RayTable, known: Histogram, slopes: bool
     ) -> Iterator[tuple[slice, FloatArray]]:
-        """Tables of log phi, or of its derivative by log r, for some nodes after the other."""
+        """Tables of log phi, or of its derivative by log r, for a few nodes at a time."""
         for start in range(0, len(self.r), step := max(1, CHUNK // known.cells)):
             part = slice(start, start + step)
             yield part, table.matrix(known.first, known.cells, self.log_r[part], known.signs, slopes)
@@ -375,7 +375,7 @@ class SumOnRay:
 def _products(
     weights: FloatArray, pairs: tuple[IntArray, ...], t: ComplexArray
 ) -> Iterator[tuple[IntArray, IntArray, ComplexArray]]:
-    """Rows, columns and w t of some weights after the other, for nodes ``t`` of shape (rows, K)."""
+    """Rows, columns and w t of a few weights at a time, for nodes ``t`` of shape (rows, K)."""
     step = max(1, CHUNK // max(1, t.shape[1]))
     for start in range(0, len(pairs[0]), step):
         row, column = (index[start : start + step] for index in pairs)
@@ -421,7 +421,7 @@ def _taylor(law: Law) -> ComplexArray:
 
 @lru_cache(maxsize=32)
 def _radius(law: Law) -> float:
-    """Up to which |t|, in all directions, the cumulants are as good as log phi itself; 0 for heavy tails."""
+    """The |t| up to which, in all directions, the cumulant series equals log phi to rounding; 0 for heavy tails."""
     low, high = law.strip()
     if not low < 0 < high:
         return 0.0

@@ -1,4 +1,4 @@
-"""Density, distribution function and survival function at many points: filling in and joining tables of them."""
+"""Density, distribution function and survival function at many points: allocating, filling and joining them."""
 
 from __future__ import annotations
 

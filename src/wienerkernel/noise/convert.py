@@ -1,4 +1,4 @@
-"""Noise given as a scipy.stats law, a text or recorded residuals, turned into a law."""
+"""Conversion of scipy.stats laws, strings and recorded residuals to noise laws."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ BOUNDS: dict[str, dict[str, tuple[float, float]]] = {
 class NoiseModel(ABC):
     """A law of the noise up to parameters: log std (where it is free) and the shapes.
 
-    A shape whose lower bound is positive is represented by its logarithm, any other shape by itself.
+    A shape whose lower bound is positive is represented by its logarithm, any other shape by its value.
     """
 
     free_std: bool = False
@@ -66,7 +66,7 @@ class NoiseModel(ABC):
     """Names of the free shapes."""
 
     linear_shapes: tuple[str, ...] = ()
-    """Names of the free shapes that are represented by themselves."""
+    """Names of the free shapes that are represented by their values."""
 
     shape_bounds: FloatArray = np.empty((0, 2))
     """Bounds of the representatives of the free shapes, (k, 2)."""
@@ -77,7 +77,7 @@ class NoiseModel(ABC):
 
 
 class KnownLaw(NoiseModel):
-    """A law that is given: nothing to tune."""
+    """A known law, without free parameters."""
 
     def __init__(self, noise: Noise) -> None:
         self.noise = noise
@@ -173,7 +173,7 @@ class Family(NoiseModel):
         ----------
         std : float
         shapes : array-like of shape (k,)
-            Logarithms of the free shapes; a shape that may be negative stands for itself.
+            Logarithms of the free shapes; shapes that may be negative as they are.
         mean : float, default=0.0
             Mean of the law; ignored if ``loc`` is given.
 
@@ -210,7 +210,7 @@ class ScaledShape(NoiseModel):
     """A law of known shape and mean 0, whose standard deviation is free.
 
     ``folds`` holds indices of samples and the shape estimated without them. They are scored under that shape, since a
-    sample that contributes to its own density is too likely.
+    sample that contributes to its own density gets too high a score.
     """
 
     free_std = True
@@ -227,10 +227,10 @@ class ScaledShape(NoiseModel):
 
 
 def noise_model(noise: Any) -> NoiseModel | str:
-    """What is free in the noise given by a user.
+    """The free parameters of a noise argument, as a noise model.
 
     None is the normal family, a bare name such as ``"gamma"`` or a family of ``scipy.stats`` that family;
-    ``"residuals"`` stays itself, and whatever else :func:`~wienerkernel.as_noise` accepts is a known law.
+    ``"residuals"`` is returned unchanged, and anything else that :func:`~wienerkernel.as_noise` accepts is a known law.
     """
     if isinstance(noise, NoiseModel):
         return noise
@@ -247,7 +247,7 @@ def noise_model(noise: Any) -> NoiseModel | str:
 
 
 def known_noise(noise: Any) -> Noise:
-    """The law of the noise where nothing is tuned; ValueError if ``noise`` leaves parameters open.
+    """The law of the noise without tuning; ValueError if ``noise`` has unknown parameters.
 
     None is the standard normal law.
     """
@@ -255,8 +255,8 @@ def known_noise(noise: Any) -> Noise:
     if isinstance(model, KnownLaw):
         return model.noise
     msg = (
-        f"noise={noise!r} leaves parameters open, which tuning='likelihood' or tuning='loo' estimates; "
-        "with tuning=None give a law with all of its parameters, such as 'gamma(0.25, scale=2)'"
+        f"noise={noise!r} has unknown parameters, which tuning='likelihood' or tuning='loo' estimates; "
+        "with tuning=None, give a law with all of its parameters, such as 'gamma(0.25, scale=2)'"
     )
     raise ValueError(msg)
 

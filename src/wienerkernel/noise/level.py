@@ -20,13 +20,13 @@ from ..kernels import Kernel
 __all__ = ["BOUND", "FittedMean", "Level", "Nodes", "NoiseLevel", "features", "level_nodes"]
 
 LEVELS = ("input", "mean")
-"""Levels that can be learned: as a function of the input, or of a fitted mean."""
+"""What a learned noise level can depend on: the inputs, or the fitted mean."""
 BOUND = 3.0
 PRIOR_STD = 0.8
 """Standard deviation of g(x) before the data are seen; the predictions hardly depend on it between 0.6 and 1.2."""
 MOST_FEATURES = 40
 LEFT_OUT = 1e-3
-"""Part of the kernel's trace that the features may leave out."""
+"""Fraction of the kernel's trace that the features may leave out."""
 
 Nodes = tuple[FloatArray, FloatArray]
 """Values at m inputs, (k, m), and their probabilities, (k,)."""
@@ -105,7 +105,7 @@ class Level:
 def features(kernel: Kernel, X: FloatArray) -> tuple[FloatArray, IntArray]:
     """Features phi at the rows of X, (n, p), by a pivoted Cholesky factorization, and the rows that are its pivots.
 
-    Pivots are taken until the rest of the trace is small, or the features are many.
+    It stops when the rest of the trace is small or the maximum number of features is reached.
     """
     rest = np.asarray(kernel.diag(X)).copy()
     limit = LEFT_OUT * rest.sum()
@@ -131,7 +131,7 @@ def level_nodes(log_variance: FloatArray, number: int = 5) -> Nodes:
 
 
 def check_noise_level(level: Any) -> Any:
-    """The ``noise_level`` that a user asks for: None, one of `LEVELS`, or a function."""
+    """Check ``noise_level``: None, one of `LEVELS`, or a function."""
     if level is None or callable(level) or (isinstance(level, str) and level in LEVELS):
         return level
     msg = f"noise_level must be None, {', '.join(map(repr, LEVELS))}, or a function of X, got {level!r}"

@@ -31,7 +31,7 @@ MAX_ATOMS = 2**20
 MIRRORED = {"arcsine", "beta"}
 """Laws on [0, 1] whose mirror image is the same family with the shapes in reverse order."""
 INTEGRATED = {"genhyperbolic", "geninvgauss", "norminvgauss"}
-"""Laws whose distribution function scipy.stats integrates over so long an interval that it may miss all mass."""
+"""Laws whose distribution function scipy.stats integrates over such a long interval that it may miss all mass."""
 
 
 class ScipyNoise(Noise):
@@ -148,7 +148,7 @@ class ScipyNoise(Noise):
         tail = np.inf
         for sign, end in zip((-1.0, 1.0), self.standard.support(), strict=True):
             if np.isinf(end):
-                with np.errstate(all="ignore"), contextlib.suppress(ArithmeticError):  # of scipy.stats
+                with np.errstate(all="ignore"), contextlib.suppress(ArithmeticError):  # raised by scipy.stats
                     near, far = np.log(self.standard.pdf(sign * np.array([1e10, 1e15])))
                     power = (near - far) / np.log(1e5)
                     if np.isfinite(power) and power > 1:  # as for any density
@@ -284,7 +284,7 @@ class ScipyNoise(Noise):
 
 
 def check_line(name: str) -> None:
-    """Refuse a family of ``scipy.stats`` that is not a law on the real line."""
+    """Raise ValueError for a family of ``scipy.stats`` that is not a law on the real line."""
     if name == "vonmises":
         msg = (
             "noise=vonmises is a law on the circle, whose distribution function exceeds 1 outside it; use vonmises_line, "

@@ -16,12 +16,12 @@ class Uncertainty:
     Attributes
     ----------
     noise : ndarray of shape (m,)
-        V = s2 |a|^2, caused by the noise in the data (sigma_WK^2, eq. 14). More samples at x remove it.
+        V = s2 |a|^2, caused by noise in the data (sigma_WK^2, eq. 14). More samples at x reduce it.
     model : ndarray of shape (m,)
-        P2, caused by unexplored inputs. Samples near x remove it. It is a difference of terms as large as k(x, x), so its
+        P2, caused by unexplored inputs. Samples near x reduce it. It is a difference of terms as large as k(x, x), so its
         rounding error is about 1e-16 k(x, x), or 6e-8 k(x, x) in single precision.
     aleatoric : ndarray of shape (m,)
-        s2, caused by the noise of the observation. Nothing removes it.
+        s2, the noise of the observation: noise, or the effect of inputs that were not measured. No sample reduces it.
 
     Examples
     --------

@@ -155,7 +155,7 @@ class TransformedDistribution(PredictiveDistribution):
         return self.mean() if order == 1 else self._central(order)
 
     def chaos(self) -> ChaosForm:
-        """Refuse: the chaos form is linear in the noise on the transformed scale only."""
+        """Raise ValueError: the estimate is linear in the noise on the transformed scale only."""
         raise ValueError(
             "with a transform, the estimate of y is not linear in the noise: use the chaos form of .base"
         )

@@ -89,7 +89,7 @@ class LeaveOneOutLaws:
         Returns
         -------
         by_kernel : ndarray of shape (U, U)
-            Derivative by K, symmetric; only the lower triangle is there.
+            Derivative by K, symmetric; only the lower triangle is computed.
         by_log_ridge : float
             Derivative by the logarithm of a factor of all regularizers.
         """

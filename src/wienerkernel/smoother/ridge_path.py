@@ -28,13 +28,13 @@ class RidgePath:
     """The smoothers of all ridges of a grid, from one eigendecomposition.
 
     For U places it takes about 9 U^3 operations, as many as 27 factorizations, and the memory of four (U, U) matrices.
-    From about 10,000 places that takes minutes, and a few ridges are better fitted one by one.
+    Above about 10,000 places it takes minutes; then fit a few ridges one by one.
 
     Parameters
     ----------
     kernel : Kernel
     samples : Samples
-        Places of the data, with noise of scale 1. Its regularizer, the same for all samples, is replaced by the ridges.
+        Places of the data, with noise of scale 1. Its regularizer, the same for all samples, is replaced by each of the ridges.
     targets : ndarray of shape (D, n_y)
         y0 = y - E M, the samples without the mean of their noise.
     ridges : array-like of shape (r,)

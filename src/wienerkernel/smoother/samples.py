@@ -43,7 +43,7 @@ class Samples:
 
     @classmethod
     def collapse(cls, X: FloatArray, regularizer: FloatArray, scale: FloatArray) -> Samples:
-        """Find the places among the rows of X (D, d); with a matrix, every sample is a place of its own."""
+        """Find the places among the rows of X (D, d); with a matrix, each sample has its own place."""
         n = X.shape[0]
         if regularizer.ndim == 2 or scale.ndim == 2:
             return cls(X, np.arange(n), regularizer, scale)

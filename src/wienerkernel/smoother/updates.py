@@ -1,6 +1,6 @@
-"""The smoother with more samples, or with some forgotten, by updates of its factor.
+"""Adding and removing samples by updates of the smoother's factor.
 
-The factor follows the order of the places in ``Samples``. For arrays of other libraries it is computed again: on their
+The factor follows the order of the places in ``Samples``. Arrays of other libraries are refactorized: on their
 devices, factorizing is fast.
 """
 

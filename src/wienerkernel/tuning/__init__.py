@@ -1,8 +1,8 @@
-"""Estimating what the user leaves open: hyperparameters of the kernel, variance and shape of the noise.
+"""Estimation of unknown parameters: hyperparameters of the kernel, variance and shape of the noise.
 
 Two objectives. ``"likelihood"``: the Gaussian quasi-likelihood with the variance of the noise; cheap, and consistent
 whatever the law of the noise. ``"loo"``: the leave-one-out log score under the exact law of the noise; it uses the
-shape of the noise and pays off where that is far from normal.
+shape of the noise, which improves on the likelihood if the noise is far from normal.
 """
 
 from .data import Data

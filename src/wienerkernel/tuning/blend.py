@@ -71,7 +71,7 @@ class Blend:
         return self.mixed(t, lambda law: law.logcf(t))
 
     def mixed(self, t: ComplexArray, log_phi: Callable[[Noise], ComplexArray]) -> ComplexArray:
-        """The weighted sum of what the laws have at t, each up to multiples of 2 pi i.
+        """The weighted sum of the laws' values at t, each up to multiples of 2 pi i.
 
         The laws are so close that, means apart, their phases differ by less than pi.
         """
@@ -131,7 +131,7 @@ class _BlendTable(RayTable):
 
     @cached_property
     def series_until(self) -> float:
-        """The log r up to which polynomials are as good as the log characteristic functions."""
+        """The log r up to which the polynomials equal the log characteristic functions to rounding."""
         return min(table.series_until for table in self._parts)
 
 

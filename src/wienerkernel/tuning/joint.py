@@ -1,4 +1,4 @@
-"""One joint model for data as they are: kernel, noise level s(x) and transform of the response, shrunken by priors.
+"""One joint model of kernel, noise level s(x) and transform of the response, regularized by priors.
 
 T(y) = f(x) + s(x) M with a constant or no trend, which is integrated out. The objective is the Gaussian likelihood of
 all parameters plus their log priors, as in hetGP (Binois, Gramacy and Ludkovski 2018) with features in place of latent
@@ -187,7 +187,7 @@ class JointFit:
     value : float
         Log posterior density at the maximum.
     level_evidence : float
-        Gain in log evidence that a varying level brings, 0 where none was tried.
+        Gain in log evidence of a varying level over a constant one; 0 if none was tried.
     n_evaluations : int
     """
 
@@ -207,7 +207,7 @@ def fit_joint(
 
     A level that varies with the mean is fitted twice: with the mean of the constant level, and with its own.
 
-    A varying level is given up where its evidence is lower by more than :data:`GATE`.
+    A varying level is discarded if its evidence is lower by more than :data:`GATE`.
     """
     transform = None if transform is None else transform.for_data(data.y)
     transformed = data if transform is None else replace(data, y=transform(data.y))
@@ -277,7 +277,7 @@ def _fitted_mean(smoother: Smoother) -> FittedMean:
 
 
 def _width(inputs: FloatArray) -> float:
-    """Standard deviation, 1 where nothing varies."""
+    """Standard deviation; 1 if the values are constant."""
     return float(inputs.std()) or 1.0
 
 

@@ -1,4 +1,4 @@
-"""All that can be learned: kernel and noise alone, or together with a noise level s(x) and a transform of the response."""
+"""Tuning of kernel and noise, alone or together with a noise level s(x) and a transform of the response."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .search import TuningResult, tune
 __all__ = ["learn"]
 
 GAIN = 3.0
-"""Sum of leave-one-out log scores that another shape than the normal one has to gain."""
+"""Gain in the sum of leave-one-out log scores above which another shape replaces the normal one."""
 FEWEST = 20
 """Samples below which noise="auto" keeps normal noise of constant level."""
 
@@ -153,7 +153,7 @@ def _candidates(residual: FloatArray, std: float) -> Iterator[Noise]:
     if df < 60:
         yield as_noise(stats.t(df, scale=std * np.sqrt((df - 2) / df)))
     side = 1.0 if stats.skew(residual) >= 0 else -1.0
-    # residuals beyond the end of the support, where other noise has carried them, count as if at it
+    # residuals that other noise has carried beyond the support count as if they were at its end
     floor = np.log(1e-4)
 
     def gamma(a: float) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Maximizing an objective plus a log prior in a box: L-BFGS-B from afar, quasi-Newton steps near a maximum."""
+"""Maximization of an objective plus a log prior in a box: L-BFGS-B far from a maximum, quasi-Newton steps near it."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class Optimizer:
         def walled(point: FloatArray) -> tuple[float, FloatArray]:
             nonlocal worst, first
             result, gradient = loss(point)
-            if not np.isfinite(result):  # a wall, higher than all that was seen
+            if not np.isfinite(result):  # a barrier above all values so far
                 return worst + 10.0 if np.isfinite(worst) else 1e6, gradient
             result /= n
             # Relative to where the search began: its end must not depend on the units of y, which shift all values.
@@ -155,7 +155,7 @@ class Optimizer:
         box: SearchBox,
         free: NDArray[np.bool_],
     ) -> tuple[FloatArray, float]:
-        """Go on from the maximum of an objective of fewer samples, which gives the curvature; as :meth:`maximize`.
+        """Refine the maximum of an objective on fewer samples, which gives the curvature; returns as :meth:`maximize`.
 
         Quasi-Newton steps within bounds and a trust region: few evaluations of the objective itself.
         """

@@ -1,4 +1,4 @@
-"""What residuals show about the noise: its shape, and whether a family can have produced them.
+"""The shape of the noise from residuals, and whether a family is consistent with them.
 
 The shape is that of all residuals, but each sample is scored with a shape estimated without its fold (cross-fitting).
 """
@@ -66,7 +66,7 @@ def _replicate_residuals(data: Data) -> FloatArray | None:
 
 
 def _standardized_residuals(smoother: Smoother) -> FloatArray:
-    """Leave-one-out residuals over their standard deviations, flat; the regularizer is the noise covariance."""
+    """Leave-one-out residuals over their standard deviations, one-dimensional; the regularizer is the noise covariance."""
     residual, model, gain = leave_one_out(smoother)
     samples = smoother.samples
     own = (
@@ -77,7 +77,7 @@ def _standardized_residuals(smoother: Smoother) -> FloatArray:
 
 
 def outside_support(data: Data, parameters: Parameters, values: FloatArray) -> int:
-    """Number of residuals outside the support of their own noise by four standard deviations of the rest."""
+    """Number of residuals that exceed the support of their own noise by four standard deviations of the rest."""
     noise = parameters.noise_at(values)
     lower, upper = (end - noise.mean() for end in noise.support())
     if data.noise_scale.ndim == 2 or not (np.isfinite(lower) or np.isfinite(upper)):

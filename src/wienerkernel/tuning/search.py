@@ -39,7 +39,7 @@ FLAT = 1e-7
 """Largest derivative per sample by a parameter that the data do not determine."""
 RESIDUAL_ROUNDS = 2
 SUBSET_RATIO, MIN_SUBSET = 4, 250
-"""Searches begin on subsets of the distinct inputs, each so many times smaller than the next, and not below this."""
+"""Ratio of the sizes of the nested subsets on which searches begin, and the smallest size, in distinct inputs."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class TuningResult:
     transform : Transform or None
         The transform of the response, with its exponent.
     level_evidence : float
-        Gain in log evidence that a learned level brings over a constant one; below -3 the level is constant.
+        Gain in log evidence of a learned level over a constant one; below -3 the level is constant.
     shape_gain : float
         Gain in the leave-one-out log score over normal noise, where ``noise="auto"`` found another shape.
     output_scale : ndarray of shape (n_y,)
@@ -380,7 +380,7 @@ class _Search:
         if outside:
             notes.append(
                 f"{outside} of {n} residuals lie outside the support of noise {parameters.noise_at(values)!r}: "
-                "another family or location may be right"
+                "try another family or location"
             )
         if notes:
             warnings.warn("tuning: " + "; ".join(notes), ConvergenceWarning, stacklevel=3)

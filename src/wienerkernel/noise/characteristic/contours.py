@@ -80,14 +80,14 @@ class Contour:
         v = np.arange(LEFTMOST, 400.0, 0.05)
         with np.errstate(over="ignore"):
             height = self.log_xf(np.asarray(v + 1j * angle)).real
-        # Left: negligible next to x = 1e-12, which t = 1e12 sees. Right: negligible for the variance.
+        # Left: negligible next to x = 1e-12, which matters up to t = 1e12. Right: negligible for the variance.
         left = height > max(np.interp(-27.6, v, height), height.max() - 300) - 42
         right = height + 2 * v > np.max(height + 2 * v) - 42
         return v[np.argmax(left)] - 0.05, v[len(v) - 1 - np.argmax(right[::-1])] + 0.05
 
     @property
     def complete(self) -> bool:
-        """Whether float64 reaches all mass of the density, however strong its pole."""
+        """Whether float64 can represent all mass of the density, however strong its pole."""
         left, right = self._window(0.0)
         with np.errstate(all="ignore"):
             height = self.log_xf(np.array([LEFTMOST, *np.linspace(left, right, 1000)]) + 0j).real

@@ -22,7 +22,7 @@ __all__ = ["POINTS", "Tails", "density_panels", "numerical", "panelled", "tails"
 Tails = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
 Panels = tuple[FloatArray, FloatArray, FloatArray]
-"""Two arrays of shape (n,) that say where the panels are, and the Legendre coefficients of shape (n, POINTS)."""
+"""Two arrays of shape (n,) that locate the panels, and the Legendre coefficients of shape (n, POINTS)."""
 
 POINTS = 16
 NODES, _WEIGHTS = np.polynomial.legendre.leggauss(POINTS)

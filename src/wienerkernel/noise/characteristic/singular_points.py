@@ -49,7 +49,7 @@ def singular_points(law: Any) -> FloatArray:
     # panels without mass need not match
     sure = ~narrow & (room > SHARP * quartiles) & (size * width > 1e-8 * JUMP)
     off &= sure[:-1] & sure[1:]
-    # a noisy density has steps everywhere, which mean nothing
+    # a noisy density has meaningless steps everywhere
     inner += right[:-1][off].tolist() if off.sum() <= MAX_STEPS else []
     return np.unique([end for end in (lower, *inner, upper) if np.isfinite(end)])
 
