@@ -185,7 +185,7 @@ class Custom(Transform):
         near = (self(y + STEP * spread) - self(y - STEP * spread)) / (2 * STEP * spread)
         usable = np.isfinite(near)
         if not np.all(slope > 0) or not np.allclose(near[usable], slope[usable], rtol=1e-2):
-            msg = "transform=(function, inverse, derivative): derivative(y) must be positive and the derivative of function(y)"
+            msg = "transform=(function, inverse, derivative): the derivative must be positive and match the function"
             raise ValueError(msg)
         return self
 

@@ -29,7 +29,7 @@ def shortest(
 ) -> tuple[FloatArray, FloatArray]:
     """Ends of the shortest interval [ppf(p), isf(1 - confidence - p)] over p, of shape broadcast(confidence, shape).
 
-    A grid finds the local minima of the width, of which a law with several peaks has several; Chandrupatla's method refines them.
+    A law with several peaks has several local minima of the width: a grid finds them, Chandrupatla's method refines them.
     ``ppf`` and ``isf`` broadcast against ``shape``.
     """
     outside = 1 - np.broadcast_to(confidence, np.broadcast_shapes(confidence.shape, shape))
