@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from pathlib import Path
@@ -12,6 +13,18 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent / "src")]
 
 import wienerkernel
+
+
+def changelog(markdown: str) -> str:
+    """CHANGELOG.md, which has headings, lists and links only, as reStructuredText."""
+    text = re.sub(r"\[([^\]]+)\]\(([^)]+)\)", r"`\1 <\2>`__", markdown)
+    for level, line in (("#", "="), ("##", "-"), ("###", "~")):
+        heading = re.compile(rf"^{level} \[?([^\]\n]+)\]?(.*)$", re.MULTILINE)
+        text = heading.sub(lambda m, line=line: f"{m[1]}{m[2]}\n{line * len(m[1] + m[2])}", text)
+    return text
+
+
+(HERE / "changelog.rst").write_text(changelog((HERE.parent / "CHANGELOG.md").read_text()))
 
 project = "wienerkernel"
 author = "The wienerkernel developers"

@@ -11,6 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from wienerkernel import RBF, TubeDisplay, WienerKernelRegressor
+from wienerkernel.evaluation.plotting import LIGHT
 
 # %%
 # The system is eq. (15) of the paper. The hyperparameters of the kernel are given, so tuning is disabled.
@@ -51,7 +52,7 @@ for row, n_repeats in zip(axes, (1, 5, 25), strict=True):
     for ax, n_places in zip(row, (2, 3, 5), strict=True):
         model, x, y = fit(n_places, n_repeats, "norm(0, 1)")
         TubeDisplay.from_estimator(model, grid, ax=ax)
-        ax.plot(grid, truth(grid), color="#7b2d8e", label="true function")
+        ax.plot(grid, truth(grid), color=LIGHT["truth"], label="true function")
         ax.plot(x, y, "kx", ms=4, label="data")
         ax.set_title(f"$N_x = {n_places}$, $N_{{sam}} = {n_repeats}$", fontsize=10)
         ax.margins(x=0)
@@ -83,19 +84,21 @@ heights = np.linspace(mean - 4, mean + 3, 600)
 draws = estimate.rvs(5000, random_state=0)[:, 0]
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
 functions = model.predict_distribution(grid[:, None]).rvs(300, random_state=1)
-left.plot(grid, functions.T, color="#4dbf9c", lw=0.4, alpha=0.5)
-left.plot(grid, truth(grid), color="#7b2d8e", label="true function")
-left.plot(grid, model.predict(grid[:, None]), color="#c44f00", label="mean")
+left.plot(grid, functions.T, color=LIGHT["estimate"], lw=0.4, alpha=0.5)
+left.plot(grid, truth(grid), color=LIGHT["truth"], label="true function")
+left.plot(grid, model.predict(grid[:, None]), color=LIGHT["mean"], label="mean")
 left.plot(x, y, "kx", label="data")
-left.plot([], [], color="#4dbf9c", label="draws of the estimate")
+left.plot([], [], color=LIGHT["estimate"], label="draws of the estimate")
 left.set(xlabel="$x$", ylim=(-14, 5))
 left.margins(x=0)
 left.legend(frameon=False, fontsize=8, loc="lower right")
-right.hist(draws, bins=80, range=(heights[0], heights[-1]), density=True, color="#4dbf9c", label="5000 draws")
-right.plot(heights, estimate.pdf(heights[:, None])[:, 0], color="#c44f00", label="exact density")
+right.hist(
+    draws, bins=80, range=(heights[0], heights[-1]), density=True, color=LIGHT["estimate"], label="5000 draws"
+)
+right.plot(heights, estimate.pdf(heights[:, None])[:, 0], color=LIGHT["mean"], label="exact density")
 gaussian = np.exp(-0.5 * ((heights - mean) / std) ** 2) / (std * np.sqrt(2 * np.pi))
-right.plot(heights, gaussian, color="#00805d", label="Gaussian, same variance")
-right.axvline(truth(0.0), color="#7b2d8e", lw=1, label="true value")
+right.plot(heights, gaussian, color=LIGHT["estimate-line"], label="Gaussian, same variance")
+right.axvline(truth(0.0), color=LIGHT["truth"], lw=1, label="true value")
 right.set(xlabel="estimate at $x = 0$", ylabel="density")
 right.margins(x=0)
 right.legend(frameon=False, fontsize=8, loc="upper left")

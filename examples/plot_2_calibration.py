@@ -13,6 +13,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sklearn_kernels
 
 from wienerkernel import RBF, Family, WienerKernelRegressor, as_noise, compare
+from wienerkernel.evaluation.plotting import LIGHT
 from wienerkernel.experiments.calibration import calibrate
 
 # %%
@@ -48,8 +49,8 @@ print("scikit-learn misses below / above: {:.1f} % / {:.1f} %".format(*100 * mis
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True, layout="constrained")
 for ax, rates, title in ((axes[0], result.exact, "exact law"), (axes[1], misses, "scikit-learn")):
     ax.axhline(5, color="black", lw=0.8, ls=":")
-    ax.plot(query, 100 * rates[:, 0], color="#c44f00", label="true value below the interval")
-    ax.plot(query, 100 * rates[:, 1], color="#7b2d8e", label="true value above the interval")
+    ax.plot(query, 100 * rates[:, 0], color=LIGHT["mean"], label="true value below the interval")
+    ax.plot(query, 100 * rates[:, 1], color=LIGHT["function-line"], label="true value above the interval")
     ax.set(title=title, xlabel="$x$", ylim=(0, 10))
     ax.margins(x=0)
 axes[0].set_ylabel("miss rate in %")

@@ -56,20 +56,12 @@ print(compare({"constant noise": constant, "varying noise": varying}))
 # %%
 # The score favors the varying noise by several standard errors.
 #
-# By default, the noise of a new observation has scale 1. Its variance at a time with scale s is therefore computed here
-# as the epistemic variance plus s^2 times the noise variance.
+# By default, the noise of a new observation has scale 1; other scales are passed to the prediction. (`noise_level="input"`
+# estimates the kernel and the level together, without these steps.)
 
 s = np.exp(0.5 * (spread.predict(grid[:, None]) - spread.predict(X).mean()))
-parts = varying.uncertainty(grid[:, None])
-mean = varying.predict(grid[:, None])
-half = 2 * np.sqrt(parts.epistemic + s**2 * parts.aleatoric)
-figure, ax = plt.subplots(layout="constrained")
-ax.fill_between(grid, mean - half, mean + half, color="#e1e4e9", lw=0, label="new observation")
-half = 2 * np.sqrt(parts.epistemic)
-ax.fill_between(grid, mean - half, mean + half, color="#9ccbec", lw=0, label="function value")
-half = 2 * np.sqrt(parts.noise)
-ax.fill_between(grid, mean - half, mean + half, color="#00805d", lw=0, label="noise in the data")
-ax.plot(grid, mean, color="#c44f00", label="mean")
+parts = varying.uncertainty(grid[:, None], noise_scale=s)
+ax = TubeDisplay(grid, varying.predict(grid[:, None]), parts, width=2.0).plot().ax_
 ax.plot(X, y, "k.", ms=3, label="data")
 ax.set(xlabel="time in ms", ylabel="acceleration in g", title="varying noise (tubes of 2 std)")
 ax.legend(frameon=False, fontsize=8)

@@ -10,6 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from wienerkernel import RBF, TubeDisplay, WienerKernelRegressor
+from wienerkernel.evaluation.plotting import LIGHT
 
 # %%
 # The system of the paper has been measured once at each of three inputs.
@@ -67,7 +68,7 @@ grid = np.linspace(-6, 6, 241)
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True, layout="constrained")
 for ax, fitted, title in ((axes[0], model, "three samples"), (axes[1], after, "and twelve more, as planned")):
     TubeDisplay.from_estimator(fitted, grid, ax=ax)
-    ax.plot(grid, truth(grid), color="#7b2d8e", label="true function")
+    ax.plot(grid, truth(grid), color=LIGHT["truth"], label="true function")
     samples = fitted.posterior_.smoother.places[:, 0]
     ax.plot(samples, np.full(len(samples), -13.5), "k|", ms=10, label="sampled inputs")
     ax.set(title=title, xlabel="$x$", ylim=(-14, 5))
@@ -92,9 +93,9 @@ for n in repeats:
     parts.append((u.noise[0], u.model[0]))
 noise, part = np.array(parts).T
 figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
-ax.plot(repeats, noise + part, color="#555555", label="both")
-ax.plot(repeats, noise, color="#00805d", label="noise part V")
-ax.plot(repeats, part, color="#c44f00", label="model part P2")
+ax.plot(repeats, noise + part, color=LIGHT["text"], label="both")
+ax.plot(repeats, noise, color=LIGHT["estimate-line"], label="noise part V")
+ax.plot(repeats, part, color=LIGHT["function-line"], label="model part P2")
 ax.plot(repeats[1:], 1 / repeats[1:], color="black", ls=":", label="bound of Lemma 3 for V, s2 / N")
 ax.set(xlabel="samples at $x = 8$", ylabel="variance at $x = 8$", yscale="log", ylim=(1e-4, 20))
 ax.legend(frameon=False, fontsize=8)

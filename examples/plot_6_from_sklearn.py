@@ -13,6 +13,7 @@ from sklearn.gaussian_process import kernels as sk
 from sklearn.model_selection import KFold, cross_val_score
 
 from wienerkernel import RBF, Mixture, WienerKernelRegressor
+from wienerkernel.evaluation.plotting import LIGHT
 
 generator = np.random.default_rng(0)
 X = np.sort(generator.uniform(0, 10, 40))[:, None]
@@ -81,16 +82,16 @@ mean, std = gpr.predict(grid, return_std=True)
 low, high = mixed.predict_interval(grid, 0.9).T
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.2), sharey=True, layout="constrained")
-axes[0].fill_between(grid[:, 0], mean - 1.645 * std, mean + 1.645 * std, color="#e1e4e9", lw=0)
-axes[0].plot(grid, mean, color="#c44f00")
+axes[0].fill_between(grid[:, 0], mean - 1.645 * std, mean + 1.645 * std, color=LIGHT["observation"], lw=0)
+axes[0].plot(grid, mean, color=LIGHT["mean"])
 axes[0].set(title="GaussianProcessRegressor", xlabel="$x$")
 label = "90 % of new observations"
-axes[1].fill_between(grid[:, 0], low, high, color="#e1e4e9", lw=0, label=label)
-axes[1].plot(grid, mixed.predict(grid), color="#c44f00", label="estimate of f")
+axes[1].fill_between(grid[:, 0], low, high, color=LIGHT["observation"], lw=0, label=label)
+axes[1].plot(grid, mixed.predict(grid), color=LIGHT["mean"], label="estimate of f")
 axes[1].set(title="WienerKernelRegressor, known noise", xlabel="$x$")
 for ax in axes:
     ax.plot(X, y, "k.", ms=4, label="data")
-    ax.plot(grid, np.sin(grid), color="#7b2d8e", lw=1, label="true function")
+    ax.plot(grid, np.sin(grid), color=LIGHT["truth"], lw=1, label="true function")
     ax.margins(x=0)
 handles, labels = axes[1].get_legend_handles_labels()
 figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
@@ -106,9 +107,9 @@ at, spread = (float(value[0]) for value in gpr.predict([[5.0]], return_std=True)
 readings = np.linspace(-2.5, 1.5, 400)
 bell = np.exp(-0.5 * ((readings - at) / spread) ** 2) / (spread * np.sqrt(2 * np.pi))
 figure, ax = plt.subplots(figsize=(7, 3.4), layout="constrained")
-ax.plot(readings, bell, color="#5b6770", label="GaussianProcessRegressor")
-ax.plot(readings, new.pdf(readings[:, None])[:, 0], color="#c44f00", label="WienerKernelRegressor")
-ax.axvline(np.sin(5.0), color="#7b2d8e", lw=1, label="true f(5)")
+ax.plot(readings, bell, color=LIGHT["observation-line"], label="GaussianProcessRegressor")
+ax.plot(readings, new.pdf(readings[:, None])[:, 0], color=LIGHT["mean"], label="WienerKernelRegressor")
+ax.axvline(np.sin(5.0), color=LIGHT["truth"], lw=1, label="true f(5)")
 ax.set(xlabel="next observation at $x = 5$", ylabel="density", ylim=(0, None))
 ax.legend(frameon=False, fontsize=9)
 plt.show()
