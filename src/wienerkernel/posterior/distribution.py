@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._typing import FloatArray, RandomState
+from .._typing import FloatArray, IntArray, RandomState
 from ..backend import arrays
 from ..chaos import ChaosForm
 from ..law import LinearCombination
 from ..law.mixed import MixedLaw
-from ..noise.base import as_generator
+from ..noise.base import Noise, as_generator
 
 if TYPE_CHECKING:
     from .posterior import Posterior
@@ -77,20 +77,18 @@ class PredictiveDistribution:
         self.scale = posterior.output_scale
         self._posterior = posterior
         self._X = X
-        noise = posterior.noise
-        weights, counts = posterior.smoother.samples.per_noise(arrays.as_numpy(weights))
-        loc, weights = noise.mean() * (weights @ counts), -weights  # Yhat - mu = -sum_i a_i (M_i - m0)
-        self._estimate = weights, counts, loc
+        laws, weights, counts, loc = _noise_of_estimate(posterior, arrays.as_numpy(weights))
+        self._estimate = laws, tuple(weights), tuple(counts), loc
         std = 0.0 if of == "estimate" else np.sqrt(arrays.as_numpy(model))
         probabilities: FloatArray = np.ones(1)
         if of == "observation":
             self._fresh = posterior.observation_scale(X, noise_scale)
             scale, probabilities = self._fresh
-            weights = np.broadcast_to(weights, (len(scale), *weights.shape))
-            weights = np.concatenate([weights, scale[..., None]], axis=-1)
-            weights = weights if len(scale) > 1 else weights[0]
-            counts = np.append(counts, 1)
-        law = LinearCombination(noise, weights, counts=counts, loc=loc, normal_std=std, verbose=verbose)
+            own = np.broadcast_to(weights[0], (len(scale), *weights[0].shape))
+            own = np.concatenate([own, scale[..., None]], axis=-1)
+            weights[0] = own if len(scale) > 1 else own[0]
+            counts[0] = np.append(counts[0], 1)
+        law = LinearCombination(laws, weights, counts=counts, loc=loc, normal_std=std, verbose=verbose)
         self.law: LinearCombination | MixedLaw = (
             law if len(probabilities) == 1 else MixedLaw(law, probabilities)
         )
@@ -204,8 +202,8 @@ class PredictiveDistribution:
         return (np.stack(outputs, axis=-1) * self.scale).reshape(size, *self.shape) + self.mu
 
     def _draw(self, size: int, generator: Any) -> FloatArray:
-        noise, (weights, counts, loc) = self._posterior.noise, self._estimate
-        estimate = LinearCombination(noise, weights, counts=counts, loc=loc)
+        laws, weights, counts, loc = self._estimate
+        estimate = LinearCombination(laws, list(weights), counts=list(counts), loc=loc)
         draws = np.asarray(estimate.rvs(size, random_state=generator))
         if self.of != "estimate":
             draws = draws + generator.standard_normal(draws.shape) @ self._model_root.T
@@ -213,7 +211,7 @@ class PredictiveDistribution:
             scale, probabilities = self._fresh
             part = generator.choice(len(scale), size=draws.shape, p=probabilities) if len(scale) > 1 else 0
             scale = scale[part, np.arange(scale.shape[1])]
-            draws = draws + scale * noise.rvs(draws.shape, random_state=generator)
+            draws = draws + scale * laws[0].rvs(draws.shape, random_state=generator)
         return draws
 
     @cached_property
@@ -230,3 +228,15 @@ class PredictiveDistribution:
             msg = f"the chaos form (12) is that of of='estimate'; this is of={self.of!r}"
             raise ValueError(msg)
         return self._posterior.chaos(self._X)
+
+
+def _noise_of_estimate(
+    posterior: Posterior, weights: FloatArray
+) -> tuple[list[Noise], list[FloatArray], list[IntArray], FloatArray]:
+    """Laws, weights (m, J), counts (J,) and offset of Yhat - mu = -sum_i a_i (M_i - m0), for all noise of the samples."""
+    own, *others = posterior.terms
+    per_noise = posterior.smoother.samples.per_noise
+    found = [per_noise(weights), *(per_noise(weights, scale) for _, scale in others)]
+    laws = [own.law, *(law for law, _ in others)]
+    loc = sum(law.mean() * (w @ n) for law, (w, n) in zip(laws, found, strict=True))
+    return laws, [-w for w, _ in found], [n for _, n in found], np.asarray(loc)

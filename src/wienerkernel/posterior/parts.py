@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import numpy as np
 
 from .._typing import FloatArray
 
@@ -22,10 +24,12 @@ class Uncertainty:
         rounding error is about 1e-16 k(x, x), or 6e-8 k(x, x) in single precision.
     aleatoric : ndarray of shape (m,)
         s2, the noise of the observation: noise, or the effect of inputs that were not measured. No sample reduces it.
+    input : ndarray of shape (m,)
+        Caused by the noise on the inputs of the data, and on x itself if that is a :class:`RandomInput`; 0 for exact
+        inputs.
 
     Examples
     --------
-    >>> import numpy as np
     >>> u = Uncertainty(np.array([0.5]), np.array([0.25]), np.array([1.0]))
     >>> u.epistemic.tolist(), u.total.tolist()
     ([0.75], [1.75])
@@ -34,16 +38,26 @@ class Uncertainty:
     noise: FloatArray
     model: FloatArray
     aleatoric: FloatArray
+    input: FloatArray = field(default_factory=lambda: np.empty(0), kw_only=True)
+
+    def __post_init__(self) -> None:
+        if not len(self.input):
+            object.__setattr__(self, "input", 0 * self.noise)
+
+    @property
+    def estimate(self) -> FloatArray:
+        """Variance of the estimate of f(x): V, and the part of the noise on the inputs."""
+        return self.noise + self.input
 
     @property
     def epistemic(self) -> FloatArray:
         """Variance of f(x) given the data, V + P2; sigma_GP^2 (eq. 2b) when the ridge is the noise variance."""
-        return self.noise + self.model
+        return self.noise + self.input + self.model
 
     @property
     def total(self) -> FloatArray:
         """Variance of a new observation at x (eq. 3)."""
-        return self.noise + self.model + self.aleatoric
+        return self.noise + self.input + self.model + self.aleatoric
 
 
 @dataclass(frozen=True)
@@ -57,7 +71,8 @@ class LeaveOneOut(Uncertainty):
     residual : ndarray of shape (n,) or (n, n_y)
         y_i minus the mean of its noise, minus ``mean``.
     noise, model, aleatoric : ndarray of shape (n,) or (n, n_y)
-        Variances, as in :class:`Uncertainty`; ``total`` is the variance of ``residual``.
+        Variances, as in :class:`Uncertainty`; ``total`` is the variance of ``residual``. The noise on the input of
+        sample i itself is part of ``aleatoric``.
 
     Examples
     --------
@@ -79,7 +94,7 @@ class PredictionGradient:
     Attributes
     ----------
     mean, noise, model : ndarray of shape (m, d) or (m, n_y, d)
-        Of the mean and of the variances V and P2.
+        Of the mean and of the variances V and P2. ``noise`` includes the part of the noise on the inputs.
 
     Examples
     --------

@@ -21,6 +21,7 @@ from ..smoother.gradient import mean_gradient, variance_gradients
 from ..smoother.leave_one_out import leave_one_out
 from ..transform import Transform
 from .distribution import PredictiveDistribution
+from .input_noise import Linearization, NoiseTerm
 from .parts import LeaveOneOut, PredictionGradient, Uncertainty
 from .transformed import TransformedDistribution
 
@@ -49,6 +50,8 @@ class Posterior:
         The noise level s(x) of new observations, an array (m,) for the rows of X; None is 1.
     transform : Transform, default=None
         The scale on which all of this holds: T(y) = f(x) + s(x) M.
+    input_noise : Linearization, default=None
+        The noise on the inputs of the samples, which is then part of the regularizer; needs a single output.
 
     Examples
     --------
@@ -65,6 +68,7 @@ class Posterior:
     output_scale: FloatArray = field(default_factory=lambda: np.empty(0))
     level: NoiseLevel | None = None
     transform: Transform | None = None
+    input_noise: Linearization | None = None
 
     def __post_init__(self) -> None:
         if not len(self.output_scale):
@@ -77,6 +81,28 @@ class Posterior:
     def _variances(self, values: Array) -> Array:
         """Variances (...) common to all outputs, in the units of each: (...) or (..., n_y)."""
         return values if self.single_output else values[..., None] * arrays.like(self.output_scale**2, values)
+
+    @property
+    def terms(self) -> tuple[NoiseTerm, ...]:
+        """The independent noise of the samples: s(x) M, whose scales may be a matrix, and that of their inputs."""
+        own = NoiseTerm(self.noise, self.smoother.samples.scale)
+        return (own, *(() if self.input_noise is None else self.input_noise.terms))
+
+    def _input_covariance(self) -> tuple[Array, ...]:
+        """Variance of the places' means that the noise on the inputs causes, (U,); empty without it."""
+        if self.input_noise is None:
+            return ()
+        return (
+            arrays.like(self.smoother.samples.collapsed(self.input_noise.variance), self.smoother.factor),
+        )
+
+    def observed(self) -> FloatArray:
+        """The samples on the scale of the model, (D, n_y), with the mean of their noise."""
+        scale = self.smoother.samples.scale
+        offset = self.noise.mean() * (scale if scale.ndim == 1 else scale.sum(axis=1))
+        if self.input_noise is not None:
+            offset = offset + self.input_noise.curvature
+        return np.asarray(self.output_scale * (self.smoother.targets + offset[:, None]))
 
     def mean(self, X: Array) -> Array:
         """Estimate mu(x) of f, (m,) or (m, n_y)."""
@@ -97,21 +123,25 @@ class Posterior:
         nodes, probabilities = level_nodes(self.level.log_variance(inputs))
         return scale * np.exp(nodes), probabilities
 
-    def _parts(self, X: Array, noise_scale: FloatArray | None = None) -> tuple[Array, Array, Array, Array]:
-        """Mean of the smoother (m, n_y), and noise, model and aleatoric variance without the scales (m,)."""
-        mean, model, gain = self.smoother.mean_and_parts(X)
+    def _parts(self, X: Array, noise_scale: FloatArray | None = None) -> tuple[Array, dict[str, Array]]:
+        """Mean of the smoother (m, n_y), and the variances by cause without the scales of the outputs (m,)."""
+        mean, model, gain, *of_input = self.smoother.mean_and_parts(X, *self._input_covariance())
         s2 = float(self.noise.var())
-        if self.level is None and noise_scale is None:
-            return mean, s2 * gain, model, s2 + 0 * gain
-        scale, probabilities = self.observation_scale(X, noise_scale)
-        return mean, s2 * gain, model, arrays.like(s2 * (probabilities @ scale**2), gain)
+        aleatoric = s2 + 0 * gain
+        if self.level is not None or noise_scale is not None:
+            scale, probabilities = self.observation_scale(X, noise_scale)
+            aleatoric = arrays.like(s2 * (probabilities @ scale**2), gain)
+        parts = {"noise": s2 * gain, "model": model, "aleatoric": aleatoric}
+        return mean, parts | dict(zip(["input"], of_input, strict=False))
 
     def mean_and_uncertainty(
         self, X: Array, noise_scale: FloatArray | None = None
     ) -> tuple[Array, Uncertainty]:
         """Estimate of f and its variances by cause at the rows of X, from one evaluation of the kernel."""
-        mean, *parts = self._parts(X, noise_scale)
-        return self.outputs(mean), Uncertainty(*map(self._variances, parts))
+        mean, parts = self._parts(X, noise_scale)
+        return self.outputs(mean), Uncertainty(
+            **{name: self._variances(part) for name, part in parts.items()}
+        )
 
     def uncertainty(self, X: Array, noise_scale: FloatArray | None = None) -> Uncertainty:
         """Variances by cause at the rows of X, (m,) or (m, n_y)."""
@@ -119,7 +149,7 @@ class Posterior:
 
     def common_uncertainty(self, X: Array) -> Uncertainty:
         """Variances by cause at the rows of X, (m,), without the factors c_k^2 of the outputs."""
-        return Uncertainty(*self._parts(X)[1:])
+        return Uncertainty(**self._parts(X)[1])
 
     def mean_and_epistemic(self, X: Array) -> tuple[Array, Array]:
         """Estimate of f and its variance V + P2 at the rows of X, by one triangular solve where that is enough."""
@@ -135,15 +165,19 @@ class Posterior:
         return self.outputs(mean), self._variances(model + arrays.like(self.noise_covariance(weights), model))
 
     def noise_covariance(self, weights: Array) -> FloatArray:
-        """Covariance of the noise part, (m, m), from the weights of the places (m, U); NumPy."""
-        columns, counts = self.smoother.samples.per_noise(arrays.as_numpy(weights))
-        return np.asarray(self.noise.var() * (columns * counts) @ columns.T)
+        """Covariance of the estimate, (m, m), from the weights of the places (m, U); NumPy."""
+        weights = arrays.as_numpy(weights)
+        columns, counts = self.smoother.samples.per_noise(weights)
+        covariance = self.noise.var() * (columns * counts) @ columns.T
+        return np.asarray(sum((weights * c @ weights.T for c in self._input_covariance()), covariance))
 
     def gradient(self, X: Array) -> PredictionGradient:
         """Gradients of the mean and of both parts of the variance with respect to x."""
         mean = mean_gradient(self.smoother, X)
         model, gain = variance_gradients(self.smoother, X)
         noise = float(self.noise.var()) * gain
+        for covariance in self._input_covariance():
+            noise = noise + variance_gradients(self.smoother, X, covariance)[1]
         if self.single_output:
             return PredictionGradient(mean[:, 0, :], noise, model)
         scale = arrays.like(self.output_scale[:, None], mean)
@@ -164,12 +198,15 @@ class Posterior:
 
     def leave_one_out(self) -> LeaveOneOut:
         """Predict each sample from all others."""
-        residual, model, gain = leave_one_out(self.smoother)
+        further = () if self.input_noise is None else (self.input_noise.variance,)
+        residual, model, gain, *of_input = leave_one_out(self.smoother, *further)
         s2, scale = self.noise.var(), self.smoother.samples.scale
+        own = s2 * (scale**2 if scale.ndim == 1 else np.sum(scale**2, axis=1))
         parts = {
             "noise": self._variances(s2 * gain),
             "model": self._variances(model),
-            "aleatoric": self._variances(s2 * (scale**2 if scale.ndim == 1 else np.sum(scale**2, axis=1))),
+            "aleatoric": self._variances(sum(further, own)),
+            **dict(zip(["input"], map(self._variances, of_input), strict=False)),
             "mean": self.outputs(self.smoother.targets - residual),
             "residual": self.outputs(residual),
         }
@@ -201,6 +238,9 @@ class Posterior:
 
     def _lift(self, weights: FloatArray, mean: FloatArray) -> ChaosForm:
         """Chaos form from the weights of the places: -a_i m_j on phi_j(xi_i), one germ per sample."""
+        if self.input_noise is not None:
+            msg = "with input_noise there is no chaos form (12), which has germs of one law: use cumulants, quantiles or rvs"
+            raise ValueError(msg)
         expansion = self.noise if isinstance(self.noise, Expansion) else two_term(self.noise)
         scale = self.smoother.samples.scale
         weights = self.smoother.samples.per_sample(weights)

@@ -30,15 +30,20 @@ def mean_gradient(smoother: Smoother, X: Array) -> Array:
     return smoother.by_chunks(gradient, X)[0]
 
 
-def variance_gradients(smoother: Smoother, X: Array) -> tuple[Array, Array]:
-    """Gradients of the model part P2 and of the noise gain |L'a|^2, both (m, d); TypeError as in mean_gradient."""
+def variance_gradients(smoother: Smoother, X: Array, covariance: Array | None = None) -> tuple[Array, Array]:
+    """Gradients of the model part P2 and of the noise gain |L'a|^2, both (m, d); TypeError as in mean_gradient.
+
+    With a covariance C of the places, (U,), the second is the gradient of a'Ca.
+    """
     xp, kernel, places = arrays.namespace(smoother.places), smoother.kernel, smoother.places
-    slope, ratio = smoother.trend.gradient, gain_ratio(smoother.samples)
+    slope = smoother.trend.gradient
+    ratio = gain_ratio(smoother.samples) if covariance is None else None
+    gain = smoother.gain if covariance is None else covariance
 
     def gradients(part: Array) -> tuple[Array, Array]:
         b, _, solved = smoother.weigh(part, smoother.cross(part))
         # Against dk and dh: 2 Q G b and 2 T'G b for b'Gb, and the same with R for b'Rb
-        of_gain = _projected(smoother, 2 * times(b, smoother.gain))
+        of_gain = _projected(smoother, 2 * times(b, gain))
         if ratio is None:
             of_ridge = _projected(smoother, 2 * times(b, smoother.regularizer))
         else:
@@ -49,8 +54,8 @@ def variance_gradients(smoother: Smoother, X: Array) -> tuple[Array, Array]:
         model = kernel.diag_gradient(part) + of_kernel[0, :, :] + (2 * solved - of_ridge[1]) @ slope
         return model, of_kernel[1, :, :] + of_gain[1] @ slope
 
-    model, gain = smoother.by_chunks(gradients, X)
-    return model, gain
+    of_model, of_noise = smoother.by_chunks(gradients, X)
+    return of_model, of_noise
 
 
 def gain_ratio(samples: Samples) -> float | None:

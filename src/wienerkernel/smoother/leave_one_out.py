@@ -16,15 +16,16 @@ __all__ = ["leave_one_out", "projected_inverse", "weighted_residual"]
 
 BLOCK = 256  # rows of the inverse that are squared at a time
 
-Parts = tuple[FloatArray, FloatArray, FloatArray]
 
+def leave_one_out(smoother: Smoother, *variances: FloatArray) -> tuple[FloatArray, ...]:
+    """Residuals y0_i - mean (D, n_y), model part P2 and noise gain |L'a|^2 (D,), each sample left out in turn.
 
-def leave_one_out(smoother: Smoother) -> Parts:
-    """Residuals y0_i - mean (D, n_y), model part P2 and noise gain |L'a|^2 (D,), each sample left out in turn."""
+    Further independent noise of the samples, given by its variances (D,), adds its part of the variance (D,).
+    """
     projected = projected_inverse(smoother)
     if smoother.samples.row_regularizer.ndim == 2:
-        return _correlated(smoother, arrays.as_numpy(projected))
-    return _collapsed(smoother, projected)
+        return _correlated(smoother, arrays.as_numpy(projected), *variances)
+    return _collapsed(smoother, projected, *variances)
 
 
 def projected_inverse(smoother: Smoother) -> Array:
@@ -45,7 +46,7 @@ def weighted_residual(smoother: Smoother) -> FloatArray:
     return np.asarray(smoother.within / samples.row_regularizer[:, None] + of_place)
 
 
-def _collapsed(smoother: Smoother, projected: FloatArray) -> Parts:
+def _collapsed(smoother: Smoother, projected: FloatArray, *variances: FloatArray) -> tuple[FloatArray, ...]:
     """Q of the samples from Q of the places, by the Woodbury identity.
 
     Q_ii = (1 - share_i) / r_i + share_i^2 Q_uu; off the diagonal share_i share_j Q_uv between places and
@@ -57,7 +58,7 @@ def _collapsed(smoother: Smoother, projected: FloatArray) -> Parts:
     diagonal = (1 - share) / row_r + share**2 * place_q[index]
     residual = weighted_residual(smoother) / diagonal[:, None]
 
-    both = np.stack([place_r, samples.gain], axis=1)
+    both = np.stack([place_r, samples.gain, *map(samples.collapsed, variances)], axis=1)
     # sums over all places v of Q_uv^2 c_v, where (Q_uu - 1/R_u)^2 replaces Q_uu^2
     weights, xp = arrays.like(both, projected), arrays.namespace(projected)
     blocks = arrays.slices(samples.n_places, arrays.block(projected, BLOCK))
@@ -71,10 +72,11 @@ def _collapsed(smoother: Smoother, projected: FloatArray) -> Parts:
         return np.asarray(np.maximum(others, 0.0) * share**2 / diagonal**2)
 
     model = 1 / diagonal - row_r - spread(0, row_r)
-    return residual, np.maximum(model, 0.0), spread(1, samples.scale**2)
+    parts = [spread(k, row) for k, row in enumerate([samples.scale**2, *variances], start=1)]
+    return residual, np.maximum(model, 0.0), *parts
 
 
-def _correlated(smoother: Smoother, projected: FloatArray) -> Parts:
+def _correlated(smoother: Smoother, projected: FloatArray, *variances: FloatArray) -> tuple[FloatArray, ...]:
     """Correlated noise carries information about the noise of the other samples, which f(x_i) does not share.
 
     So the cross-covariance between f(x_i) and the others is K, not K + R: a = -Q_i/Q_ii - (Q without i) R_i.
@@ -89,4 +91,5 @@ def _correlated(smoother: Smoother, projected: FloatArray) -> Parts:
     kernel = arrays.as_numpy(smoother.kernel(smoother.places, smoother.places))
     model = np.diagonal(kernel) - 2 * np.einsum("ij,ij->i", weights, kernel) + quadratic_form(weights, kernel)
     residual = smoother.targets - weights @ smoother.targets
-    return residual, np.maximum(model, 0.0), quadratic_form(weights, smoother.samples.gain)
+    parts = [quadratic_form(weights, covariance) for covariance in (smoother.samples.gain, *variances)]
+    return residual, np.maximum(model, 0.0), *parts

@@ -48,7 +48,7 @@ class LeaveOneOutLaws:
             raise ValueError(msg)
         self.smoother = smoother
         self.projected = projected_inverse(smoother)
-        pairs = np.stack([samples.index, samples.share * samples.scale], axis=1)
+        pairs = np.stack([samples.index, samples.share * samples.scale, samples.scale], axis=1)
         _, first, group = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
         self.group = group.ravel()
         self.place, self.share = samples.index[first], samples.share[first]
@@ -68,12 +68,26 @@ class LeaveOneOutLaws:
         others = self.spread[self.place] - own**2 * self.share**2 * self.ridge
         self.others = (self.share / self.diagonal) ** 2 * others
         self.model = np.maximum(1 / self.diagonal - self.ridge - self.others, 0.0)
-        between = reduced[np.ix_(self.place, self.place)]
-        between *= np.outer(self.share / self.diagonal, self.share * self.scale)
-        self.between = between
+        self.first = first
+        self.between = self._between(self.scale)
+        self.weights = self._with_own(self.between, self.scale)
+
+    def weights_of(self, scale: FloatArray) -> FloatArray:
+        """Weights (G, J) of other noise of the samples, of these scales (D,), equal at one place."""
+        own = scale[self.first]
+        return self._with_own(self._between(own), own)
+
+    def _between(self, scale: FloatArray) -> FloatArray:
+        """Weights (Q_ij / Q_ii) of the noise of these scales (G,)."""
+        between = self.reduced[np.ix_(self.place, self.place)]
+        between *= np.outer(self.share / self.diagonal, self.share * scale)
+        return np.asarray(between)
+
+    def _with_own(self, between: FloatArray, scale: FloatArray) -> FloatArray:
+        """Columns for the noise of each group, on the diagonal the fresh one, and for the repeats in a group."""
         weights = np.concatenate([between, between[:, self.repeated]], axis=1)
-        weights[np.arange(len(first)), np.arange(len(first))] = self.scale
-        self.weights = weights
+        weights[np.arange(len(scale)), np.arange(len(scale))] = scale
+        return weights
 
     def pullback(
         self, residual: FloatArray, model: FloatArray, weights: FloatArray

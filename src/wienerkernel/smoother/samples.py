@@ -112,7 +112,11 @@ class Samples:
         """Covariance of the places' means for noise of variance 1, L L' collapsed: (U,) or (U, U)."""
         if self.scale.ndim == 2:
             return np.asarray(matmul(self.scale, self.scale, transpose_b=True))
-        return np.asarray(np.bincount(self.index, weights=(self.share * self.scale) ** 2), dtype=np.float64)
+        return self.collapsed(self.scale**2)
+
+    def collapsed(self, variance: FloatArray) -> FloatArray:
+        """Variance of the places' means, (U,), from that of independent noise of the samples, (D,)."""
+        return np.asarray(np.bincount(self.index, weights=self.share**2 * variance), dtype=np.float64)
 
     def means(self, values: FloatArray) -> FloatArray:
         """Mean of the samples (D, n_y) at each place, (U, n_y)."""
@@ -125,18 +129,24 @@ class Samples:
         """Weights a (m, D) of the samples from the weights b (m, U) of the places."""
         return weights[:, self.index] * self.share
 
-    @cached_property
-    def _noise_columns(self) -> tuple[IntArray, FloatArray, IntArray]:
-        """Place, factor and count of the groups of samples whose noise has the same weight."""
-        pairs = np.stack([self.index, self.share * self.scale], axis=1)
+    def _groups(self, scale: FloatArray) -> tuple[IntArray, FloatArray, IntArray]:
+        """Place, factor and count of the groups of samples whose noise, of these scales (D,), has the same weight."""
+        pairs = np.stack([self.index, self.share * scale], axis=1)
         first, group = _distinct_rows(pairs)
         return self.index[first], pairs[first, 1], np.bincount(group)
 
-    def per_noise(self, weights: FloatArray) -> tuple[FloatArray, IntArray]:
-        """Weights L'a (m, J) of the independent noise variables, from the weights b (m, U), and how many share each."""
-        if self.scale.ndim == 2:
+    @cached_property
+    def _noise_columns(self) -> tuple[IntArray, FloatArray, IntArray]:
+        return self._groups(self.scale)
+
+    def per_noise(self, weights: FloatArray, scale: FloatArray | None = None) -> tuple[FloatArray, IntArray]:
+        """Weights L'a (m, J) of the independent noise variables, from the weights b (m, U), and how many share each.
+
+        With ``scale`` (D,) they are those of other noise of the samples.
+        """
+        if scale is None and self.scale.ndim == 2:
             return matmul(weights, self.scale), np.ones(weights.shape[1], dtype=np.intp)
-        place, factor, counts = self._noise_columns
+        place, factor, counts = self._noise_columns if scale is None else self._groups(scale)
         return weights[:, place] * factor, counts
 
 

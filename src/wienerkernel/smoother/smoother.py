@@ -214,20 +214,23 @@ class Smoother:
         mean, variance = self.by_chunks(both, X)
         return mean, variance
 
-    def mean_and_parts(self, X: Array) -> tuple[Array, Array, Array]:
-        """Mean (m, n_y), model part P2 (m,) and noise gain |L'a|^2 (m,), from one evaluation of the kernel."""
+    def mean_and_parts(self, X: Array, *covariances: Array) -> tuple[Array, ...]:
+        """Mean (m, n_y), model part P2 (m,) and noise gain |L'a|^2 (m,), from one evaluation of the kernel.
 
-        def all_parts(part: Array) -> tuple[Array, Array, Array]:
+        Further covariances C of the places, (U,), add a'Ca (m,) each.
+        """
+
+        def all_parts(part: Array) -> tuple[Array, ...]:
             mean, weights, variance = self._evaluate(part)
-            ridge, gain = _quadratic_forms(weights, self.regularizer, self.gain)
-            return mean, arrays.positive_part(variance - ridge), gain
+            ridge, *forms = _quadratic_forms(weights, self.regularizer, self.gain, *covariances)
+            return mean, arrays.positive_part(variance - ridge), *forms
 
-        mean, model, gain = self.by_chunks(all_parts, X)
-        return mean, model, gain
+        return self.by_chunks(all_parts, X)
 
     def variances(self, X: Array) -> tuple[Array, Array]:
         """Model part P2 and noise gain |L'a|^2 at the rows of X, both (m,)."""
-        return self.mean_and_parts(X)[1:]
+        _, model, gain = self.mean_and_parts(X)
+        return model, gain
 
     def evaluate(self, X: Array) -> tuple[Array, Array, Array]:
         """Mean (m, n_y), weights b of the places (m, U) and model part P2 (m,), from one evaluation of the kernel."""
