@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from .posterior import LeaveOneOut as LeaveOneOut
     from .posterior import PredictionGradient as PredictionGradient
     from .posterior import PredictiveDistribution as PredictiveDistribution
+    from .posterior import SamplePaths as SamplePaths
     from .posterior import Uncertainty as Uncertainty
     from .regressor import WienerKernelRegressor as WienerKernelRegressor
     from .smoother.fast_predictor import FastPredictor as FastPredictor
@@ -85,7 +86,13 @@ _HOME = {
     "law": ["AccuracyWarning", "LinearCombination"],
     "noise": ["Mixture", "Noise", "Residuals", "SmoothedResiduals", "as_noise"],
     "noise.family": ["Family"],
-    "posterior": ["LeaveOneOut", "PredictionGradient", "PredictiveDistribution", "Uncertainty"],
+    "posterior": [
+        "LeaveOneOut",
+        "PredictionGradient",
+        "PredictiveDistribution",
+        "SamplePaths",
+        "Uncertainty",
+    ],
     "regressor": ["WienerKernelRegressor"],
     "smoother.fast_predictor": ["FastPredictor"],
     "smoother.ridge_path": ["RidgePath"],

@@ -21,7 +21,14 @@ from .kernels import Kernel, as_kernel
 from .noise import Noise
 from .noise.family import known_noise
 from .noise.level import NoiseLevel, check_noise_level, checked_level
-from .posterior import LeaveOneOut, Posterior, PredictionGradient, PredictiveDistribution, Uncertainty
+from .posterior import (
+    LeaveOneOut,
+    Posterior,
+    PredictionGradient,
+    PredictiveDistribution,
+    SamplePaths,
+    Uncertainty,
+)
 from .smoother import Smoother
 from .smoother.fast_predictor import FastPredictor
 from .smoother.ridge_path import RidgePath
@@ -614,6 +621,33 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
             n_samples, random_state=random_state
         )
         return np.moveaxis(draws, 0, -1)
+
+    def sample_paths(
+        self, n: int = 1, of: str = "function", features: Any = "auto", random_state: RandomState = None
+    ) -> SamplePaths:
+        """Draw functions that can be evaluated anywhere, again and again.
+
+        Parameters
+        ----------
+        n : int, default=1
+        of : {"estimate", "function"}, default="function"
+        features : "auto", None or int, default="auto"
+            How prior functions are drawn; see :class:`SamplePaths`. All choices but a number are exact.
+        random_state : int, numpy Generator or RandomState, or None
+
+        Returns
+        -------
+        SamplePaths
+            ``paths(X)`` has shape (n, m) or (n, m, n_y); on the scale of y, also for a model with a ``transform``.
+
+        Examples
+        --------
+        >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
+        >>> paths = model.sample_paths(100, random_state=0)
+        >>> paths([[0.5], [2.0]]).shape, paths.gradient([[0.5]]).shape
+        ((100, 2), (100, 1, 1))
+        """
+        return SamplePaths(self._fitted, n, of, features, random_state)
 
     def predict_gradient(self, X: ArrayLike) -> PredictionGradient:
         """Gradients with respect to x of the mean and of both parts of the variance.

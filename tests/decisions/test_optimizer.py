@@ -71,7 +71,7 @@ def test_improvement_without_uncertainty_is_the_difference():
     assert expected_improvement(F, 0.25, "min")[0] == pytest.approx(0.0, abs=1e-6)
 
 
-@pytest.mark.parametrize("acquisition", ["ei", "ucb"])
+@pytest.mark.parametrize("acquisition", ["ei", "ucb", "thompson"])
 @pytest.mark.parametrize("objective", ["max", "min"])
 @pytest.mark.parametrize("noise", ["norm(0, 0.2)", "gamma(0.25, scale=0.4)"])
 def test_the_optimum_is_found(acquisition, objective, noise):
@@ -188,7 +188,7 @@ SEED = [[0.2]]
 
 
 @pytest.mark.parametrize("method", ["exact", "subgaussian", "abbasi-yadkori", "fiedler2021"])
-@pytest.mark.parametrize("acquisition", ["ei", "ucb"])
+@pytest.mark.parametrize("acquisition", ["ei", "ucb", "thompson"])
 def test_only_certified_points_are_asked_for(method, acquisition):
     safety = SafetyConstraint(THRESHOLD, norm=NORM, confidence=0.99, bound=method, seeds=SEED)
     optimizer = Optimizer(
@@ -299,3 +299,19 @@ def test_bad_input_is_named():
         SafetyConstraint(0.0, norm=-1.0)
     with pytest.raises(ValueError, match="confidence strictly between 0 and 1"):
         SafetyConstraint(0.0, norm=1.0, confidence=1.0)
+
+
+def test_thompson_sampling_asks_for_each_point_as_often_as_it_is_the_best():
+    X, y = np.array([[0.0], [1.5], [3.0]]), np.array([0.2, 0.5, 0.1])
+    pool, noise, n = np.array([[0.4], [1.2], [2.2]]), "gamma(0.25, scale=2)", 1000
+    model = WienerKernelRegressor(KERNEL, noise=noise, tuning=None).fit(X, y)
+    places = np.concatenate([pool, X])
+    best = np.argmax(model.sample_y(places, 100_000, random_state=0), axis=0)
+    expected = np.bincount(best, minlength=6) / 100_000
+    optimizer = Optimizer(
+        [(0.0, 3.0)], KERNEL, noise, acquisition="thompson", candidates=pool, random_state=1
+    )
+    optimizer.tell(X, y)
+    asked = np.array([optimizer.ask() for _ in range(n)])
+    shares = np.mean(asked[:, None, 0] == places[:, 0], axis=0)
+    np.testing.assert_allclose(shares, expected, atol=3.5 / (2 * np.sqrt(n)))

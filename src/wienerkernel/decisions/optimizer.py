@@ -18,6 +18,7 @@ from scipy.special import ndtri
 
 from .._typing import FloatArray, RandomState
 from ..noise.base import as_generator
+from ..posterior import SamplePaths
 from ..regressor import WienerKernelRegressor
 from .acquisition import expected_improvement, normal_improvement
 from .bounds import METHODS
@@ -26,7 +27,7 @@ from .design import space_filling
 
 __all__ = ["NoSafePointError", "Optimizer", "SafetyConstraint", "minimize"]
 
-ACQUISITIONS = ("ei", "ucb")
+ACQUISITIONS = ("ei", "ucb", "thompson")
 N_CANDIDATES = 1024
 SHORTLIST = 32
 """Candidates for which the exact law is used: the best ones under a normal law of the same mean and variance."""
@@ -118,9 +119,10 @@ class Optimizer:
     kernel, noise : optional
         As those of :class:`~wienerkernel.WienerKernelRegressor`.
     objective : {"max", "min"}, default="max"
-    acquisition : {"ei", "ucb"}, default="ei"
-        Expected improvement over the best estimate at a sampled input, or the optimistic quantile of f(x). Under a
-        safety constraint, "ucb" takes the optimistic end of the constraint's interval.
+    acquisition : {"ei", "ucb", "thompson"}, default="ei"
+        Expected improvement over the best estimate at a sampled input, the optimistic quantile of f(x), or Thompson
+        sampling: the best value of a function drawn from the model. Under a safety constraint, "ucb" takes the
+        optimistic end of the constraint's interval.
     confidence : float, default=0.95
         Level of the optimistic quantile.
     safety : SafetyConstraint, optional
@@ -239,13 +241,18 @@ class Optimizer:
         if not len(self.y):
             return self._first()
         pool = np.concatenate([self.candidates, self.model.posterior_.smoother.places])
-        x, value = self._best(pool)
+        path = (
+            self.model.sample_paths(1, random_state=self.generator)
+            if self.acquisition == "thompson"
+            else None
+        )
+        x, value = self._best(pool, path)
         radius = (self.space[:, 1] - self.space[:, 0]) / max(len(self.candidates) - 1, 1) ** (
             1 / len(self.space)
         )
         for _ in range(self.refine):
             steps = self.generator.uniform(-1.0, 1.0, size=(NEIGHBORS, len(x))) * radius
-            near, near_value = self._best(np.clip(np.vstack([x, x + steps]), *self.space.T))
+            near, near_value = self._best(np.clip(np.vstack([x, x + steps]), *self.space.T), path)
             if near_value > value:
                 x, value = near, near_value
             radius = radius / 2
@@ -263,8 +270,8 @@ class Optimizer:
         msg = "no point is certified to be safe without samples: give the constraint seeds, or tell() samples first"
         raise NoSafePointError(msg)
 
-    def _best(self, pool: FloatArray) -> tuple[FloatArray, float]:
-        """The point of the pool with the largest acquisition, among those that are safe."""
+    def _best(self, pool: FloatArray, path: SamplePaths | None = None) -> tuple[FloatArray, float]:
+        """The point of the pool with the largest acquisition, or value of a path, among those that are safe."""
         sign = 1.0 if self.objective == "max" else -1.0
         if self.safety is None:
             optimistic = None
@@ -281,7 +288,9 @@ class Optimizer:
                 )
                 raise NoSafePointError(msg)
             pool, optimistic = pool[safe], optimistic[safe]
-        if self.acquisition == "ucb" and optimistic is not None:
+        if path is not None:
+            value, index = sign * path(pool)[0], np.arange(len(pool))
+        elif self.acquisition == "ucb" and optimistic is not None:
             value, index = optimistic, np.arange(len(pool))
         else:
             value, index = self._from_law(pool, sign)

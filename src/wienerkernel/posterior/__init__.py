@@ -1,7 +1,15 @@
-"""A fitted model at x: the variances by cause, the predictive distribution, the chaos form."""
+"""A fitted model at x: the variances by cause, the predictive distribution, the chaos form, sample paths."""
 
 from .distribution import PredictiveDistribution
 from .parts import LeaveOneOut, PredictionGradient, Uncertainty
+from .paths import SamplePaths
 from .posterior import Posterior
 
-__all__ = ["LeaveOneOut", "Posterior", "PredictionGradient", "PredictiveDistribution", "Uncertainty"]
+__all__ = [
+    "LeaveOneOut",
+    "Posterior",
+    "PredictionGradient",
+    "PredictiveDistribution",
+    "SamplePaths",
+    "Uncertainty",
+]

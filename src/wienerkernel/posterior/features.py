@@ -1,0 +1,135 @@
+"""Features of a kernel, k(x, x') = phi(x)'phi(x'): exact where there are finitely many, or Fourier features."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.special import roots_hermitenorm
+
+from .._typing import Array, FloatArray
+from ..backend import arrays
+from ..kernels import (
+    RBF,
+    Constant,
+    FeatureMap,
+    Kernel,
+    Linear,
+    Matern,
+    Power,
+    Product,
+    RationalQuadratic,
+    Sum,
+)
+
+__all__ = ["feature_map"]
+
+Features = Callable[[Array], Array]
+"""phi: the rows of X, (m, d), to features, (m, n_phi)."""
+
+MOST = 4096
+"""Features of a product or power of kernels."""
+MOST_NODES = 150
+"""Nodes of the Gauss rule for one input; it is exact to 1e-12 over 17 length scales."""
+
+
+def feature_map(kernel: Kernel, places: Array, features: Any, generator: Any) -> Features | None:
+    """phi for "auto" (exact or None), None, or a number of Fourier features; TypeError if the kernel has none."""
+    if features is None:
+        return None
+    exact = _exact(kernel)
+    if exact is not None and exact(places[:1, :]).shape[1] <= MOST:
+        return exact
+    if isinstance(features, str) and features == "auto":
+        return None
+    if isinstance(features, bool) or not isinstance(features, int | np.integer) or features < 2:
+        raise ValueError(f"features must be 'auto', None or an integer of at least 2, got {features!r}")
+    d = places.shape[1]
+    frequencies: FloatArray
+    amplitudes: FloatArray
+    if d == 1 and (one := _single_rbf(kernel)) is not None:
+        variance, scale = one
+        nodes, weights = roots_hermitenorm(2 * (min(int(features), MOST_NODES) // 2))
+        positive = nodes > 0
+        frequencies, amplitudes = (
+            nodes[positive, None] / scale,
+            np.sqrt(2 * variance * weights[positive] / weights.sum()),
+        )
+    else:
+        frequencies, amplitudes = _spectrum(kernel, int(features) // 2, d, generator)
+        amplitudes = amplitudes / np.sqrt(int(features) // 2)
+    center = arrays.namespace(places).mean(places, axis=0)
+
+    def phi(X: Array) -> Array:
+        xp = arrays.namespace(X)
+        angles = (X - center) @ arrays.like(frequencies.T, X)
+        factor = arrays.like(amplitudes, X)
+        return xp.concat([factor * xp.cos(angles), factor * xp.sin(angles)], axis=1)
+
+    return phi
+
+
+def _exact(kernel: Kernel) -> Features | None:
+    """phi of a kernel that has finitely many features, otherwise None."""
+    if isinstance(kernel, Constant):
+        return lambda X: arrays.filled((X.shape[0], 1), np.sqrt(kernel.value), X)
+    if isinstance(kernel, Linear):
+        return lambda X: X / arrays.like(kernel.length_scale, X)
+    if isinstance(kernel, FeatureMap):
+        return lambda X: kernel.scale * kernel.features(X)
+    if not isinstance(kernel, Sum | Product | Power):
+        return None
+    parts = [_exact(part) for part in kernel._kernels]
+    maps = [part for part in parts if part is not None] * (
+        kernel.exponent if isinstance(kernel, Power) else 1
+    )
+    if None in parts or len(maps) > 12:
+        return None
+
+    def phi(X: Array) -> Array:
+        xp = arrays.namespace(X)
+        columns = [part(X) for part in maps]
+        if isinstance(kernel, Sum):
+            return xp.concat(columns, axis=1)
+        result = columns[0]
+        for column in columns[1:]:
+            result = xp.reshape(result[:, :, None] * column[:, None, :], (X.shape[0], -1))
+        return result
+
+    return phi
+
+
+def _single_rbf(kernel: Kernel) -> tuple[float, float] | None:
+    """Variance and length scale of a multiple of an RBF kernel of one input, otherwise None."""
+    if isinstance(kernel, RBF):
+        return 1.0, float(np.ravel(kernel.length_scale)[0])
+    if isinstance(kernel, Product):
+        for constant, other in (kernel._kernels, kernel._kernels[::-1]):
+            if isinstance(constant, Constant) and (one := _single_rbf(other)) is not None:
+                return constant.value * one[0], one[1]
+    return None
+
+
+def _spectrum(kernel: Kernel, count: int, d: int, generator: Any) -> tuple[FloatArray, FloatArray]:
+    """Frequencies (count, d) drawn from the spectral density, and amplitudes (count,); twice as many for a sum."""
+    if isinstance(kernel, Constant):
+        return np.zeros((count, d)), np.full(count, np.sqrt(kernel.value))
+    if isinstance(kernel, Sum):
+        parts = [_spectrum(part, count, d, generator) for part in kernel._kernels]
+        return np.concatenate([f for f, _ in parts]), np.concatenate([a for _, a in parts])
+    if isinstance(kernel, Product):
+        (f, a), (g, b) = (_spectrum(part, count, d, generator) for part in kernel._kernels)
+        if len(f) == len(g):  # the spectral density of a product is a convolution
+            return f + g, a * b
+    if isinstance(kernel, RBF | Matern | RationalQuadratic):
+        frequencies = generator.standard_normal((count, d)) / np.asarray(kernel.length_scale)
+        if isinstance(kernel, Matern):  # a multivariate Student law
+            frequencies *= np.sqrt(2 * kernel.nu / generator.chisquare(2 * kernel.nu, (count, 1)))
+        if isinstance(kernel, RationalQuadratic):  # a scale mixture of RBF kernels
+            frequencies *= np.sqrt(generator.gamma(kernel.alpha, 1 / kernel.alpha, (count, 1)))
+        return frequencies, np.ones(count)
+    raise TypeError(
+        f"there are no Fourier features for {kernel!r}: RBF, Matern, RationalQuadratic, their sums and products have "
+        "them; features=None draws exact paths for every kernel"
+    )
