@@ -47,14 +47,39 @@ def kernel():
     return AMPLITUDE * RBF(np.full(INPUTS, LENGTH))
 
 
-def model():
-    return WienerKernelRegressor(kernel(), noise=f"norm(0, {NOISE**0.5})", tuning=None)
+def model(dtype="float64"):
+    return WienerKernelRegressor(
+        kernel(), noise=f"norm(0, {NOISE**0.5})", tuning=None, trend=None, dtype=dtype
+    )
 
 
 def parts(X, y, Z):
     """Fit and predict: mean, V and P2."""
     mean, split = model().fit(X, y).posterior_.mean_and_uncertainty(Z)
     return mean, split.noise, split.model
+
+
+def mixed_precision(n, options):
+    """The same with a factor in single precision and refined solves, and the residual of the mean's equations."""
+    print(f"\nsingle-precision factor, refined, mean and all parts at {options.queries} points, D = {n:,}")
+    X, y, Z = data(n, options.queries, options.device)
+    start = time.perf_counter()
+    fitted = model("mixed").fit(X, y)
+    mean = fitted.posterior_.mean(Z)
+    first = time.perf_counter() - start
+    split = fitted.posterior_.uncertainty(Z)
+    total, smoother = float(split.total.sum()), fitted.posterior_.smoother
+    seconds = time.perf_counter() - start
+    targets = smoother.samples.means(smoother.targets).T
+    rows = arrays.like(np.ascontiguousarray(targets), smoother.places)
+    rest = rows - smoother._times(arrays.contiguous(smoother.dual.T))
+    residual = float((rest**2).sum() ** 0.5 / (rows**2).sum() ** 0.5)
+    peak = torch.cuda.max_memory_allocated() / 1e9 if X.is_cuda else float("nan")
+    print(
+        f"   fit and mean {first:.1f} s, with all parts {seconds:.1f} s, {peak:.1f} GB, residual {residual:.1e}  "
+        f"target 1e-10: {'met' if residual < 1e-10 else 'MISSED'} (mean {float(mean.mean()):.6f}, total {total:.4f})",
+        flush=True,
+    )
 
 
 def likelihood(X, y, _):
@@ -291,6 +316,7 @@ def main():
     parser.add_argument("--sizes", type=int, nargs="*", default=[10_000, 30_000, 60_000, 100_000])
     parser.add_argument("--gradient-sizes", type=int, nargs="*", default=[30_000])
     parser.add_argument("--library-sizes", type=int, nargs="*", default=[10_000, 30_000])
+    parser.add_argument("--mixed-sizes", type=int, nargs="*", default=[30_000, 150_000])
     parser.add_argument(
         "--check", type=int, default=2000, help="number of rows for the comparison with NumPy"
     )
@@ -319,6 +345,12 @@ def main():
             "log-likelihood and gradient", likelihood, n, options, n**3, ((GRADIENT_SECONDS.get(n), "s"),)
         )
         phases(n, options, inverse=True)
+    for n in options.mixed_sizes:
+        gc.collect()
+        if options.device.startswith("cuda"):
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats()
+        mixed_precision(n, options)
     for n in options.library_sizes:
         other_libraries(n, options)
 

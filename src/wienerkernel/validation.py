@@ -27,10 +27,11 @@ __all__ = [
     "check_spans",
     "is_plain",
     "largest",
+    "precision",
     "regularizer_of",
 ]
 
-PRECISIONS = ("float64", "float32")
+PRECISIONS = ("float64", "float32", "mixed")
 
 SMALLEST = 1e-150
 """Smallest magnitude whose square, and the reciprocal of that, are normal numbers in float64."""
@@ -160,6 +161,11 @@ def centered_targets(
     return np.asarray(columns / output_scale - noise_mean * sums[:, None])
 
 
+def precision(estimator: Any) -> str:
+    """Precision of the inputs: double for ``dtype="mixed"``."""
+    return "float32" if estimator.dtype == "float32" else "float64"
+
+
 def is_plain(estimator: Any, X: Any) -> bool:
     """Whether X would pass scikit-learn's checks unchanged; these take longer than a prediction at one point.
 
@@ -171,9 +177,9 @@ def is_plain(estimator: Any, X: Any) -> bool:
         and X.ndim == 2
         and X.shape[1] == estimator.n_features_in_
         and X.shape[0] > 0
-        and X.dtype == estimator.dtype
+        and X.dtype == precision(estimator)
         and "feature_names_in_" not in estimator.__dict__
-        and (np.abs(X) <= largest(estimator.dtype)).all()
+        and (np.abs(X) <= largest(precision(estimator))).all()
     )
 
 
@@ -195,8 +201,8 @@ def check_array_api(estimator: Any, X: Array, reset: bool) -> Array:
     if not bool(xp.all(xp.isfinite(X))):
         msg = "X contains NaN or infinity"
         raise ValueError(msg)
-    inputs = arrays.in_precision(X, estimator.dtype)
-    check_size("X", inputs, estimator.dtype)
+    inputs = arrays.in_precision(X, precision(estimator))
+    check_size("X", inputs, precision(estimator))
     return inputs
 
 

@@ -260,14 +260,16 @@ class Smoother:
         n, n_outputs = self.targets.shape
         pivots = arrays.as_numpy(arrays.diagonal(self.factor))
         log_determinant = 2 * float(np.sum(np.log(pivots, dtype=np.float64)))
-        quadratic = float(
-            np.sum(np.square(arrays.as_numpy(self._whitened[0]), dtype=np.float64))
-        )  # ybar' Q ybar
+        quadratic = self._quadratic_form()
         regularizer = self.samples.row_regularizer
         if regularizer.ndim == 1:
             log_determinant += float(np.sum(np.log(regularizer)) - np.sum(np.log(self.samples.regularizer)))
             quadratic += float(np.sum(self.within**2 / regularizer[:, None]))
         return float(-0.5 * (quadratic + n_outputs * (log_determinant + n * np.log(2 * np.pi))))
+
+    def _quadratic_form(self) -> float:
+        """ybar'Q ybar, summed over outputs."""
+        return float(np.sum(np.square(arrays.as_numpy(self._whitened[0]), dtype=np.float64)))
 
     def log_likelihood_gradient(self) -> Array:
         """Gradient of :meth:`log_likelihood` with respect to the kernel's ``theta``, (p,)."""

@@ -26,7 +26,7 @@ def extended(
     n, kind = smoother.samples.n_places, smoother.trend.kind
     factor = _updated(smoother, np.arange(n), samples.regularizer[:n])
     if factor is None:
-        return Smoother(smoother.kernel, samples, targets, kind)
+        return type(smoother)(smoother.kernel, samples, targets, kind)
     growable = smoother.growable if factor is smoother.factor else None
     growable = growable or GrowableCholesky(factor, n)
     if samples.n_places > n:
@@ -42,13 +42,15 @@ def without(smoother: Smoother, rows: IntArray) -> Smoother:
     """Drop the samples with the given indices; at least one must remain."""
     samples, left = smoother.samples.without(rows)
     targets = np.delete(smoother.targets, rows, axis=0)
-    factor = _updated(smoother, left, samples.regularizer)
-    return Smoother(smoother.kernel, samples, targets, smoother.trend.kind, factor)
+    kind, factor = smoother.trend.kind, _updated(smoother, left, samples.regularizer)
+    if factor is None:
+        return type(smoother)(smoother.kernel, samples, targets, kind)
+    return Smoother(smoother.kernel, samples, targets, kind, factor)
 
 
 def _updated(smoother: Smoother, left: IntArray, regularizer: FloatArray) -> FloatArray | None:
     """Factor of K + R for the places that are left, with their new regularizer; None if it must be refactorized."""
-    if not arrays.is_numpy(smoother.factor):
+    if not arrays.is_numpy(smoother.factor) or type(smoother) is not Smoother:
         return None
     change = regularizer - smoother.samples.regularizer[left]
     if len(left) == len(smoother.factor) and not change.any():

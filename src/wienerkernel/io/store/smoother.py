@@ -28,6 +28,10 @@ SAMPLES = ("places", "index", "row_regularizer", "scale")
 
 def smoother_node(smoother: Smoother, writer: Writer) -> Node:
     """Describe a smoother, and hand its arrays to the writer."""
+    if type(smoother) is not Smoother:
+        raise TypeError(
+            "a model with dtype='mixed' cannot be saved: fit it with dtype='float64' or 'float32'"
+        )
     factor = arrays.as_numpy(smoother.factor)
     parts = {
         **{name: getattr(smoother.samples, name) for name in SAMPLES},
