@@ -9,7 +9,7 @@ from helpers import sample
 from kernels.members import ARD, every_kernel, waves
 from sklearn.gaussian_process import kernels as sk
 
-from wienerkernel.io.store.kernels import kernel_from, kernel_node
+from wienerkernel.io.store.objects import kernel_from, kernel_node
 from wienerkernel.kernels import (
     RBF,
     Constant,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..regressor import WienerKernelRegressor
 
 __all__ = [
+    "Folder",
     "Force",
     "Model",
     "UsageError",
@@ -30,6 +31,7 @@ __all__ = [
     "may_write",
     "notes",
     "numeric",
+    "option",
     "progress",
     "say",
     "say_written",
@@ -67,15 +69,23 @@ def numeric(kind: type[int | float], low: float = -math.inf, high: float = math.
     return {"parser": parse, "metavar": "INTEGER" if kind is int else "NUMBER"}
 
 
+def option(
+    text: str, metavar: str | None = None, default: str | bool = True, *names: str, **more: Any
+) -> Any:
+    """A ``typer.Option`` with its help text, metavar, description of its default value, and names."""
+    return typer.Option(*names, help=text, **{"metavar": metavar, "show_default": default, **more})
+
+
 RESULTS, MESSAGES = Console(soft_wrap=True), Console(stderr=True, soft_wrap=True)
 
-Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
+Force = Annotated[bool, option("Overwrite existing files.", None, True, "--force")]
 Model = Annotated[
     Path,
     typer.Argument(
         help="Model file written by `wienerkernel fit` or `save()`.", metavar="MODEL", show_default=False
     ),
 ]
+Folder = Annotated[Path, option("Output folder; created if missing.", "FOLDER")]
 
 
 def show(text: Any = "", style: str | None = None) -> None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from .console import Force, numeric, say, say_written
+from .console import Folder, Force, numeric, option, say, say_written
 from .fit import fit
 from .plan import plan
 from .predict import predict
@@ -17,10 +15,8 @@ __all__ = ["demo"]
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Output folder; created if missing.", metavar="FOLDER")] = Path(
-        "demo"
-    ),
-    seed: Annotated[int, typer.Option(help="Seed of the simulated data.", **numeric(int, 0))] = 0,
+    out: Folder = Path("demo"),
+    seed: Annotated[int, option("Seed of the simulated data.", **numeric(int, 0))] = 0,
     force: Force = False,
 ) -> None:
     """Run the whole workflow on simulated data.

@@ -5,22 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.progress import MofNCompleteColumn
 
-from .console import notes, numeric, progress, show
+from .console import Folder, notes, numeric, option, progress, show
 
 __all__ = ["paper", "safe_optimization"]
-
-Folder = Annotated[Path, typer.Option(help="Output folder; created if missing.", metavar="FOLDER")]
 
 
 def paper(
     out: Folder = Path("out"),
-    seed: Annotated[
-        int,
-        typer.Option(help="Seed of the noise and of the sampled functions.", **numeric(int, 0)),
-    ] = 0,
+    seed: Annotated[int, option("Seed of the noise and of the sampled functions.", **numeric(int, 0))] = 0,
 ) -> None:
     """Reproduce the figures and numbers of the paper.
 
@@ -39,9 +33,9 @@ def paper(
 
 def safe_optimization(
     out: Folder = Path("out"),
-    runs: Annotated[int, typer.Option(help="Number of runs per bound.", **numeric(int, 1))] = 100,
-    steps: Annotated[int, typer.Option(help="Number of evaluations per run.", **numeric(int, 1))] = 100,
-    seed: Annotated[int, typer.Option(help="Seed of the noise.", **numeric(int, 0))] = 0,
+    runs: Annotated[int, option("Number of runs per bound.", **numeric(int, 1))] = 100,
+    steps: Annotated[int, option("Number of evaluations per run.", **numeric(int, 1))] = 100,
+    seed: Annotated[int, option("Seed of the noise.", **numeric(int, 0))] = 0,
 ) -> None:
     """Compare four error bounds in safe optimization.
 

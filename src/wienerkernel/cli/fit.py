@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -18,6 +17,7 @@ from .console import (
     may_write,
     notes,
     numeric,
+    option,
     say_written,
     scale_name,
     show,
@@ -32,39 +32,6 @@ if TYPE_CHECKING:
 __all__ = ["fit"]
 
 
-class Tuning(StrEnum):
-    """How unknown parameters are estimated."""
-
-    likelihood = "likelihood"
-    loo = "loo"
-    none = "none"
-
-
-class Trend(StrEnum):
-    """Part of the function that is not regularized."""
-
-    none = "none"
-    constant = "constant"
-    linear = "linear"
-
-
-class NoiseLevel(StrEnum):
-    """Whether the level of the noise varies."""
-
-    none = "none"
-    input = "input"
-    mean = "mean"
-
-
-class Transform(StrEnum):
-    """Scale on which the noise is additive."""
-
-    none = "none"
-    log = "log"
-    box_cox = "box-cox"
-    yeo_johnson = "yeo-johnson"
-
-
 def fit(
     data: Annotated[
         Path,
@@ -74,74 +41,69 @@ def fit(
             show_default=False,
         ),
     ],
-    target: Annotated[
-        str, typer.Option(help="Column with the observations.", metavar="NAME", show_default=False)
-    ],
+    target: Annotated[str, option("Column with the observations.", "NAME", False)],
     inputs: Annotated[
-        str | None,
-        typer.Option(
-            help="Input columns, comma-separated.", metavar="NAMES", show_default="all other columns"
-        ),
+        str | None, option("Input columns, comma-separated.", "NAMES", "all other columns")
     ] = None,
     noise: Annotated[
         str | None,
-        typer.Option(
-            help="Noise law: known, as `gamma(0.25, scale=2)`; a family, as `gamma`, whose scale and shape are estimated; "
+        option(
+            "Noise law: known, as `gamma(0.25, scale=2)`; a family, as `gamma`, whose scale and shape are estimated; "
             "`residuals`, whose shape is taken from the data; or `auto`, which estimates the level, the shape and, for "
             "positive observations, a transform.",
-            metavar="LAW",
-            show_default="normal with unknown variance",
+            "LAW",
+            "normal with unknown variance",
         ),
     ] = None,
     noise_level: Annotated[
-        NoiseLevel,
-        typer.Option(help="Whether the level of the noise is estimated as a function of the inputs."),
-    ] = NoiseLevel.none,
+        Literal["none", "input", "mean"],
+        option("Whether the level of the noise is estimated as a function of the inputs or of the mean."),
+    ] = "none",
     noise_scale: Annotated[
         str | None,
-        typer.Option(
-            help="Column with a positive factor of the noise of each sample; not an input by default.",
-            metavar="COLUMN",
-            show_default="1 for all samples",
+        option(
+            "Column with a positive factor of the noise of each sample; not an input by default.",
+            "COLUMN",
+            "1 for all samples",
         ),
     ] = None,
     transform: Annotated[
-        Transform,
-        typer.Option(
-            help="Transform of the observations that makes the noise additive. The exponents of `box-cox`, for positive "
+        Literal["none", "log", "box-cox", "yeo-johnson"],
+        option(
+            "Transform of the observations that makes the noise additive. The exponents of `box-cox`, for positive "
             "observations, and of `yeo-johnson` are estimated. Predictions are on the original scale."
         ),
-    ] = Transform.none,
+    ] = "none",
     kernel: Annotated[
         str | None,
-        typer.Option(
-            help="Kernel formula, as `rbf`, `matern52*periodic` or `2.0*rbf(length_scale=0.5) + linear`. Names: rbf, "
+        option(
+            "Kernel formula, as `rbf`, `matern52*periodic` or `2.0*rbf(length_scale=0.5) + linear`. Names: rbf, "
             "matern12, matern32, matern52, rational_quadratic, periodic, linear, polynomial, constant. A formula without "
             "numbers is multiplied by a variance.",
-            metavar="FORMULA",
-            show_default="rbf",
+            "FORMULA",
+            "rbf",
         ),
     ] = None,
     tuning: Annotated[
-        Tuning,
-        typer.Option(
-            help="How to estimate hyperparameters and unknown parts of the noise law: by likelihood, by the leave-one-out "
+        Literal["likelihood", "loo", "none"],
+        option(
+            "How to estimate hyperparameters and unknown parts of the noise law: by likelihood, by the leave-one-out "
             "score under the exact noise law, or not at all."
         ),
-    ] = Tuning.likelihood,
-    trend: Annotated[Trend, typer.Option(help="Part of the function that is not regularized.")] = Trend.none,
+    ] = "likelihood",
+    trend: Annotated[
+        Literal["none", "constant", "linear"], option("Part of the function that is not regularized.")
+    ] = "none",
     ridge: Annotated[
-        float | None,
-        typer.Option(help="Regularization parameter.", show_default="the noise variance", **numeric(float)),
+        float | None, option("Regularization parameter.", default="the noise variance", **numeric(float))
     ] = None,
     restarts: Annotated[
-        int,
-        typer.Option(help="Additional optimizer runs from random starting points.", **numeric(int, 0)),
+        int, option("Additional optimizer runs from random starting points.", **numeric(int, 0))
     ] = 0,
-    seed: Annotated[int, typer.Option(help="Seed of the random starting points.", **numeric(int, 0))] = 0,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Output file for the model.", metavar="FILE")
-    ] = Path("model.wk"),
+    seed: Annotated[int, option("Seed of the random starting points.", **numeric(int, 0))] = 0,
+    output: Annotated[Path, option("Output file for the model.", "FILE", True, "--output", "-o")] = Path(
+        "model.wk"
+    ),
     force: Force = False,
 ) -> None:
     """Fit a model to a table of samples, save it, and print a summary."""
@@ -149,19 +111,15 @@ def fit(
         raise UsageError(f"--ridge must be a positive number, got {ridge:g}")
     may_write(output, force)
     with notes():
-        tuned = None if tuning is Tuning.none else tuning.value
+        tuned = _none(tuning)
         law, formula = _checked_noise(noise, tuned is not None), _kernel(kernel, tuned is not None)
-        learned = noise_level is not NoiseLevel.none or transform in (
-            Transform.box_cox,
-            Transform.yeo_johnson,
-        )
-        if tuned is None and learned:
+        if tuned is None and (noise_level != "none" or transform in ("box-cox", "yeo-johnson")):
             raise UsageError(
                 "--noise-level input and --transform box-cox or yeo-johnson need estimation: remove --tuning none"
             )
         names, X, y, scale = _read(data, target, inputs, noise_scale)
-        if transform in (Transform.log, Transform.box_cox):
-            check_positive(y, target, f"--transform {transform.value}", data)
+        if transform in ("log", "box-cox"):
+            check_positive(y, target, f"--transform {transform}", data)
         with working("fitting"):
             from ..regressor import WienerKernelRegressor
 
@@ -169,9 +127,9 @@ def fit(
                 formula,
                 noise=law,
                 ridge=ridge,
-                trend=None if trend is Trend.none else trend.value,
-                noise_level=None if noise_level is NoiseLevel.none else noise_level.value,
-                transform=None if transform is Transform.none else transform.value,
+                trend=_none(trend),
+                noise_level=_none(noise_level),
+                transform=_none(transform),
                 tuning=tuned,
                 n_restarts=restarts,
                 random_state=seed,
@@ -182,6 +140,10 @@ def fit(
 
         show(f"{len(X)} samples of {target} against {shortened(names)}")
         _show_findings(model, X, y, scale)
+
+
+def _none(choice: str) -> str | None:
+    return None if choice == "none" else choice
 
 
 def _checked_noise(text: str | None, tuned: bool) -> str | None:
@@ -313,13 +275,10 @@ def _level_and_transform(
         evidence = f"log evidence {tuned.level_evidence:+.1f}"
         if tuned.level is not None:
             names = model.feature_names_in_
-            by = names[0] if len(names) == 1 else "the inputs"
-            by = "the mean" if model.noise_level == "mean" else by
+            by = "the mean" if model.noise_level == "mean" else names[0] if len(names) == 1 else "the inputs"
             level = model.predict_noise_scale(X)
-            yield (
-                "level",
-                f"varies with {by} between {level.min():.3g} and {level.max():.3g} times the noise ({evidence})",
-            )
+            extent = f"between {level.min():.3g} and {level.max():.3g} times the noise"
+            yield "level", f"varies with {by} {extent} ({evidence})"
         elif tuned.level_evidence == 0:
             yield "level", "constant: too few samples to estimate a varying one"
         else:

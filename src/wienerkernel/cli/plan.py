@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from ..text import number
-from .console import Model, UsageError, input_names, listed, load_model, notes, numeric, say, scale_name, show
+from .console import (
+    Model,
+    UsageError,
+    input_names,
+    listed,
+    load_model,
+    notes,
+    numeric,
+    option,
+    say,
+    scale_name,
+    show,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,48 +27,31 @@ if TYPE_CHECKING:
 
 __all__ = ["plan"]
 
+AT = "NAME=NUMBER"
 CANDIDATES = 201
-
-
-class Of(StrEnum):
-    """What --std refers to."""
-
-    function = "function"
-    estimate = "estimate"
-
-
-class Goal(StrEnum):
-    """What new samples should reduce."""
-
-    average = "average"
-    worst = "worst"
 
 
 def plan(
     model: Model,
     at: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Input of interest: a value for every input, comma-separated or in several --at.",
-            metavar="NAME=NUMBER",
-            show_default=False,
-        ),
+        option("Input of interest: a value for every input, comma-separated or in several --at.", AT, False),
     ] = None,
     std: Annotated[
-        float | None,
-        typer.Option(help="Target standard deviation at that input.", show_default=False, **numeric(float)),
+        float | None, option("Target standard deviation at that input.", default=False, **numeric(float))
     ] = None,
     of: Annotated[
-        Of,
-        typer.Option(
-            help="What --std refers to: the function (noise in the data and unexplored inputs) or the estimate (noise in "
-            "the data only)."
+        Literal["function", "estimate"],
+        option(
+            "What --std refers to: the function (noise in the data and unexplored inputs) or the estimate (noise in the "
+            "data only)."
         ),
-    ] = Of.function,
+    ] = "function",
     goal: Annotated[
-        Goal, typer.Option(help="Variance over the range of the data that the proposed samples reduce.")
-    ] = Goal.average,
-    samples: Annotated[int, typer.Option(help="Number of inputs to propose.", **numeric(int, 1, 100))] = 1,
+        Literal["average", "worst"],
+        option("Variance over the range of the data that the proposed samples reduce."),
+    ] = "average",
+    samples: Annotated[int, option("Number of inputs to propose.", **numeric(int, 1, 100))] = 1,
 ) -> None:
     """Plan new samples: how many are needed, and where they help most.
 
@@ -75,8 +67,8 @@ def plan(
         if transform := scale_name(fitted):
             say(f"note: all standard deviations are on the transformed scale ({transform})", style="yellow")
         if at is not None and std is not None:
-            _show_number(fitted, _place(at, input_names(fitted)), std, of.value)
-        _show_places(fitted, samples, goal.value)
+            _show_number(fitted, _place(at, input_names(fitted)), std, of)
+        _show_places(fitted, samples, goal)
 
 
 def _place(at: Sequence[str], names: Sequence[str]) -> dict[str, float]:

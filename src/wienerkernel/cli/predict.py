@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -20,6 +19,7 @@ from .console import (
     may_write,
     notes,
     numeric,
+    option,
     progress,
     say,
     say_written,
@@ -34,14 +34,6 @@ if TYPE_CHECKING:
 __all__ = ["predict"]
 
 
-class Of(StrEnum):
-    """What can be predicted."""
-
-    estimate = "estimate"
-    function = "function"
-    observation = "observation"
-
-
 def predict(
     model: Model,
     data: Annotated[
@@ -54,37 +46,30 @@ def predict(
     ],
     output: Annotated[
         Path,
-        typer.Option(
-            "--output", "-o", help="Output table, CSV or Parquet; - writes standard output.", metavar="FILE"
-        ),
+        option("Output table, CSV or Parquet; - writes standard output.", "FILE", True, "--output", "-o"),
     ] = Path("-"),
     interval: Annotated[
-        float,
-        typer.Option(help="Probability of the equal-tailed interval from lower to upper.", **numeric(float)),
+        float, option("Probability of the equal-tailed interval from lower to upper.", **numeric(float))
     ] = 0.95,
     of: Annotated[
-        Of,
-        typer.Option(
-            help="What to predict: a new observation, the function without noise, or the estimate under noisy data."
+        Literal["estimate", "function", "observation"],
+        option(
+            "What to predict: a new observation, the function without noise, or the estimate under noisy data."
         ),
-    ] = Of.observation,
+    ] = "observation",
     inputs: Annotated[
         str | None,
-        typer.Option(
-            help="Input columns, comma-separated, in the order of the model's inputs.",
-            metavar="NAMES",
-            show_default="those of the fit",
+        option(
+            "Input columns, comma-separated, in the order of the model's inputs.", "NAMES", "those of the fit"
         ),
     ] = None,
     noise_scale: Annotated[
         str | None,
-        typer.Option(
-            help="Column with a positive factor of the noise of each new observation.",
-            metavar="COLUMN",
-            show_default="1 for all rows",
+        option(
+            "Column with a positive factor of the noise of each new observation.", "COLUMN", "1 for all rows"
         ),
     ] = None,
-    prefix: Annotated[str, typer.Option(help="Prefix of the new column names.", metavar="TEXT")] = "",
+    prefix: Annotated[str, option("Prefix of the new column names.", "TEXT")] = "",
     force: Force = False,
 ) -> None:
     """Predict each row of a table.
@@ -113,7 +98,7 @@ def predict(
                 if noise_scale is not None:
                     scale = chunk.numbers([noise_scale], largest())[:, 0]
                     check_positive(scale, noise_scale, "--noise-scale", table.file)
-                new = _predictions(fitted, X, scale, interval, of.value)
+                new = _predictions(fitted, X, scale, interval, of)
                 writer.write({**chunk.columns, **_renamed(new, prefix, table)})
                 rows += len(chunk)
                 bar.update(task, completed=table.fraction, description=f"predicted {rows} rows")

@@ -7,20 +7,15 @@ from typing import Annotated
 
 import typer
 
-from .console import Force, Model, load_model, may_write, notes, numeric, say_written, working
+from .console import Force, Model, load_model, may_write, notes, numeric, option, say_written, working
 
 __all__ = ["explore", "report"]
 
 
 def report(
     model: Model,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Output file.", metavar="FILE")] = Path(
-        "report.html"
-    ),
-    title: Annotated[
-        str | None,
-        typer.Option(help="Heading of the report.", metavar="TEXT", show_default="name of the model file"),
-    ] = None,
+    output: Annotated[Path, option("Output file.", "FILE", True, "--output", "-o")] = Path("report.html"),
+    title: Annotated[str | None, option("Heading of the report.", "TEXT", "name of the model file")] = None,
     force: Force = False,
 ) -> None:
     """Write an interactive report of a model.
@@ -42,11 +37,8 @@ def explore(
         Path | None,
         typer.Argument(help="Saved model.", metavar="MODEL", show_default="the paper's example"),
     ] = None,
-    port: Annotated[
-        int,
-        typer.Option(help="Local port; 0 picks a free one.", **numeric(int, 0, 65535)),
-    ] = 0,
-    browser: Annotated[bool, typer.Option(help="Open the page in the default browser.")] = True,
+    port: Annotated[int, option("Local port; 0 picks a free one.", **numeric(int, 0, 65535))] = 0,
+    browser: Annotated[bool, option("Open the page in the default browser.")] = True,
 ) -> None:
     """Explore a model in the browser.
 

@@ -83,8 +83,7 @@ class Claim:
     def posterior_std(self) -> FloatArray:
         """Square root of k(x,x) - k'Ak."""
         if self.variance is None:
-            msg = "this bound is not proven for a trend: use trend=None, or another method"
-            raise ValueError(msg)
+            raise ValueError("this bound is not proven for a trend: use trend=None, or another method")
         return np.sqrt(self.variance)
 
     @cached_property
@@ -96,11 +95,10 @@ class Claim:
             return self.noise.std()
         low, high = self.noise.support()
         if not np.isfinite(high - low):
-            msg = (
+            raise ValueError(
                 f"{self.noise!r} is neither normal nor bounded, so its sub-Gaussian constant is unknown and may not "
                 "exist (that of a Gamma law does not): use method='exact', or give the constant as subgaussian_constant"
             )
-            raise ValueError(msg)
         return (high - low) / 2  # Hoeffding's lemma
 
 
@@ -118,8 +116,7 @@ def _exact(claim: Claim) -> Margins:
 def _gaussian(claim: Claim) -> Margins:
     """z_{1-d/2} sigma_WK + B P. Normal noise, for which it equals the exact interval; pointwise; fixed design."""
     if not claim.noise.gaussian:
-        msg = f"method='gaussian' needs normal noise, got {claim.noise!r}; use method='exact'"
-        raise ValueError(msg)
+        raise ValueError(f"method='gaussian' needs normal noise, got {claim.noise!r}; use method='exact'")
     margin = claim.worst_case - ndtri(claim.tail) * claim.noise.std() * claim.length
     return margin, margin
 
@@ -145,8 +142,9 @@ def _hoeffding(claim: Claim) -> Margins:
     """
     low, high = claim.noise.support()
     if not np.isfinite(high - low):
-        msg = f"method='hoeffding' needs bounded noise, got {claim.noise!r} with support [{low}, {high}]"
-        raise ValueError(msg)
+        raise ValueError(
+            f"method='hoeffding' needs bounded noise, got {claim.noise!r} with support [{low}, {high}]"
+        )
     margin = (high - low) * sqrt(log(1 / claim.tail) / 2) * claim.length
     least, largest = claim.law.support()
     return claim.worst_case + np.minimum(margin, -least), claim.worst_case + np.minimum(margin, largest)
@@ -170,8 +168,7 @@ def _abbasi_yadkori(claim: Claim) -> Margins:
     Abbasi-Yadkori, Online learning for linearly parametrized control problems (PhD thesis, Alberta, 2013).
     """
     if claim.largest_scale is None:
-        msg = "method='abbasi-yadkori' needs independent noise, got a matrix noise_scale"
-        raise ValueError(msg)
+        raise ValueError("method='abbasi-yadkori' needs independent noise, got a matrix noise_scale")
     ratio = claim.constant * claim.largest_scale
     beta = ratio * np.sqrt(2 * log(1 / claim.error) + claim.log_determinant) + claim.norm
     return beta * claim.posterior_std, beta * claim.posterior_std
@@ -264,18 +261,16 @@ def bound(
     (-1.4399, 1.0929)
     """
     if not 0 <= norm < np.inf:
-        msg = f"norm must be a finite number of at least 0, got {norm!r}"
-        raise ValueError(msg)
+        raise ValueError(f"norm must be a finite number of at least 0, got {norm!r}")
     error = 1 - check_confidence(confidence)
     if method not in METHODS:
-        msg = f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}"
-        raise ValueError(msg)
+        raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}")
     if side not in SIDES:
-        msg = f"side must be one of {', '.join(map(repr, SIDES))}, got {side!r}"
-        raise ValueError(msg)
+        raise ValueError(f"side must be one of {', '.join(map(repr, SIDES))}, got {side!r}")
     if subgaussian_constant is not None and not 0 < subgaussian_constant < np.inf:
-        msg = f"subgaussian_constant must be a positive number or None, got {subgaussian_constant!r}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"subgaussian_constant must be a positive number or None, got {subgaussian_constant!r}"
+        )
     _warn_if_falsified(posterior, norm, confidence)
     smoother, samples = posterior.smoother, posterior.smoother.samples
     mean, b, model = map(arrays.as_numpy, smoother.evaluate(X))
@@ -338,8 +333,9 @@ def _chernoff_tail(claim: Claim, sign: float) -> FloatArray:
         reach = np.where(weights > 0, weights / right, np.where(weights < 0, weights / left, 0.0))
     least = np.max(np.nan_to_num(reach, posinf=np.inf), axis=-1)  # 1 / s_max
     if not np.all(np.isfinite(least)):
-        msg = f"method='chernoff' needs noise with exponential moments, got {noise!r}: use 'exact' or 'cantelli'"
-        raise ValueError(msg)
+        raise ValueError(
+            f"method='chernoff' needs noise with exponential moments, got {noise!r}: use 'exact' or 'cantelli'"
+        )
     std = noise.std() * claim.length
     unit = np.where(std > 0, std, 1.0) / sqrt(2 * exponent)  # 1/s of the normal law
 

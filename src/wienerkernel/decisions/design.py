@@ -76,13 +76,13 @@ def samples_needed(posterior: Posterior, X: Array, *, std: ArrayLike, of: str = 
     SamplesNeeded
     """
     if of not in ("function", "estimate"):
-        msg = f"of must be 'function' or 'estimate', got {of!r}"
-        raise ValueError(msg)
+        raise ValueError(f"of must be 'function' or 'estimate', got {of!r}")
     m = len(X)
     goal = np.asarray(std, dtype=float)
     if goal.shape not in ((), (m,)) or not np.all((goal > 0) & (goal < np.inf)):
-        msg = f"std must be positive, one value or one per row of X (no number of samples reaches 0), got {std!r}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"std must be positive, one value or one per row of X (no number of samples reaches 0), got {std!r}"
+        )
     unit = float(posterior.output_scale.max())
     target = (np.broadcast_to(goal, (m,)) / unit) ** 2
     s2, ridge = _of_new_samples(posterior, X)
@@ -101,8 +101,9 @@ def samples_needed(posterior: Posterior, X: Array, *, std: ArrayLike, of: str = 
     largest = np.where((w > 0) & (b**2 >= 4 * target * c), largest, -1.0)
     if np.any(largest > MOST):
         row = int(np.argmax(largest))
-        msg = f"std={unit * np.sqrt(target[row]):.3g} is out of reach at row {row} of X: it takes more than 2^53 samples"
-        raise ValueError(msg)
+        raise ValueError(
+            f"std={unit * np.sqrt(target[row]):.3g} is out of reach at row {row} of X: it takes more than 2^53 samples"
+        )
     near = (
         np.floor(largest) + np.arange(-1, 3)[:, None]
     )  # the root is subject to rounding, the integer is not
@@ -177,16 +178,15 @@ def next_sample(
     NextSample
     """
     if goal not in GOALS:
-        msg = f"goal must be one of {', '.join(map(repr, GOALS))}, got {goal!r}"
-        raise ValueError(msg)
+        raise ValueError(f"goal must be one of {', '.join(map(repr, GOALS))}, got {goal!r}")
     if n_samples != int(n_samples) or n_samples < 1:
-        msg = f"n_samples must be a positive integer, got {n_samples!r}"
-        raise ValueError(msg)
+        raise ValueError(f"n_samples must be a positive integer, got {n_samples!r}")
     places = arrays.as_numpy(candidates)
     if places.ndim != 2 or not len(places) or (reference is not None and not len(reference)):
         shapes = places.shape, None if reference is None else reference.shape
-        msg = f"candidates and reference must have at least one row each, got shapes {shapes[0]} and {shapes[1]}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"candidates and reference must have at least one row each, got shapes {shapes[0]} and {shapes[1]}"
+        )
     c = len(places)
     X = places if reference is None else np.concatenate([places, arrays.as_numpy(reference)])
     counted = slice(0, None) if reference is None else slice(c, None)

@@ -131,8 +131,9 @@ def interpolant_norm(kernel: Any, X: ArrayLike, values: ArrayLike) -> Any:
     inputs = np.asarray(X, dtype=np.float64)
     f = np.asarray(values, dtype=np.float64)
     if inputs.ndim != 2 or not len(inputs) or f.ndim not in (1, 2) or len(f) != len(inputs):
-        msg = f"X must have shape (n, d) and values (n,) or (n, n_y), got shapes {inputs.shape} and {f.shape}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"X must have shape (n, d) and values (n,) or (n, n_y), got shapes {inputs.shape} and {f.shape}"
+        )
     matrix = np.asarray(gram(as_kernel(kernel), inputs))
     n = len(matrix)
     matrix.flat[:: n + 1] += 4 * n * np.finfo(float).eps * np.trace(matrix) / n
@@ -144,6 +145,5 @@ def interpolant_norm(kernel: Any, X: ArrayLike, values: ArrayLike) -> Any:
 def check_confidence(confidence: float) -> float:
     """Return the confidence if it lies strictly between 0 and 1; ValueError otherwise."""
     if not 0 < confidence < 1:
-        msg = f"confidence must lie strictly between 0 and 1, got {confidence!r}"
-        raise ValueError(msg)
+        raise ValueError(f"confidence must lie strictly between 0 and 1, got {confidence!r}")
     return confidence

@@ -74,17 +74,14 @@ class SafetyConstraint:
 
     def __post_init__(self) -> None:
         if not np.isfinite(self.threshold):
-            msg = f"threshold must be a finite number, got {self.threshold!r}"
-            raise ValueError(msg)
+            raise ValueError(f"threshold must be a finite number, got {self.threshold!r}")
         if not (0 <= self.norm < np.inf and 0 < self.confidence < 1):
-            msg = (
+            raise ValueError(
                 "norm must be a finite number of at least 0 and confidence strictly between 0 and 1, "
                 f"got {self.norm!r} and {self.confidence!r}"
             )
-            raise ValueError(msg)
         if self.bound not in METHODS:
-            msg = f"bound must be one of {', '.join(map(repr, METHODS))}, got {self.bound!r}"
-            raise ValueError(msg)
+            raise ValueError(f"bound must be one of {', '.join(map(repr, METHODS))}, got {self.bound!r}")
 
     def interval(self, model: WienerKernelRegressor, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Interval that decides whether points are safe.
@@ -178,23 +175,19 @@ class Optimizer:
             ("acquisition", acquisition, ACQUISITIONS),
         ):
             if value not in choices:
-                msg = f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}"
-                raise ValueError(msg)
+                raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
         if not 0 < confidence < 1:
-            msg = f"confidence must lie strictly between 0 and 1, got {confidence!r}"
-            raise ValueError(msg)
+            raise ValueError(f"confidence must lie strictly between 0 and 1, got {confidence!r}")
         self.space = np.asarray(space, dtype=float)
         if self.space.ndim != 2 or self.space.shape[1] != 2 or not np.all(np.diff(self.space, axis=1) > 0):
-            msg = f"space must be a sequence of pairs (low, high) with low < high, got {space!r}"
-            raise ValueError(msg)
+            raise ValueError(f"space must be a sequence of pairs (low, high) with low < high, got {space!r}")
         self.objective, self.acquisition, self.confidence = objective, acquisition, confidence
         self.safety, self.refine = safety, refine
         self.generator = as_generator(random_state)
         self.model = WienerKernelRegressor(kernel, noise=noise, tuning=None)
         if isinstance(candidates, int):
             if candidates < 2:
-                msg = f"candidates must be at least 2, got {candidates}"
-                raise ValueError(msg)
+                raise ValueError(f"candidates must be at least 2, got {candidates}")
             self.candidates = space_filling(self.space[:, 0], self.space[:, 1], candidates, self.generator)
         else:
             self.candidates = self._points(candidates)
@@ -206,8 +199,9 @@ class Optimizer:
     def _points(self, points: ArrayLike) -> FloatArray:
         array = np.asarray(points, dtype=float)
         if array.ndim != 2 or not len(array) or array.shape[1] != len(self.space):
-            msg = f"points must have shape (n, {len(self.space)}) with at least one row, got {array.shape}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"points must have shape (n, {len(self.space)}) with at least one row, got {array.shape}"
+            )
         return array
 
     def tell(self, x: ArrayLike, y: ArrayLike) -> None:
@@ -221,8 +215,7 @@ class Optimizer:
         X = self._points(np.atleast_2d(np.asarray(x, dtype=float)))
         values = np.atleast_1d(np.asarray(y, dtype=float))
         if values.shape != (len(X),):
-            msg = f"y must have one value per point, got shape {values.shape} for {len(X)} points"
-            raise ValueError(msg)
+            raise ValueError(f"y must have one value per point, got shape {values.shape} for {len(X)} points")
         self.model.partial_fit(X, values)
         self.X, self.y = np.concatenate([self.X, X]), np.concatenate([self.y, values])
 
@@ -267,8 +260,9 @@ class Optimizer:
             return np.array(self.candidates[nearest])
         if len(self.seeds):
             return np.array(self.seeds[0])
-        msg = "no point is certified to be safe without samples: give the constraint seeds, or tell() samples first"
-        raise NoSafePointError(msg)
+        raise NoSafePointError(
+            "no point is certified to be safe without samples: give the constraint seeds, or tell() samples first"
+        )
 
     def _best(self, pool: FloatArray, path: SamplePaths | None = None) -> tuple[FloatArray, float]:
         """The point of the pool with the largest acquisition, or value of a path, among those that are safe."""
@@ -281,12 +275,11 @@ class Optimizer:
             lower, optimistic = ends if sign > 0 else ends[::-1]
             safe = self._is_seed(pool) | (lower >= sign * self.safety.threshold)
             if not safe.any():
-                msg = (
+                raise NoSafePointError(
                     f"no point is certified to be safe: the best certificate is {sign * lower.max():.4g}, the threshold "
                     f"{self.safety.threshold:.4g}; tell() more samples at inputs known to be safe, or give the "
                     "constraint seeds"
                 )
-                raise NoSafePointError(msg)
             pool, optimistic = pool[safe], optimistic[safe]
         if path is not None:
             value, index = sign * path(pool)[0], np.arange(len(pool))
@@ -325,8 +318,7 @@ class Optimizer:
             Of f(x).
         """
         if not len(self.y):
-            msg = "there are no samples yet: tell() some first"
-            raise ValueError(msg)
+            raise ValueError("there are no samples yet: tell() some first")
         places = self.model.posterior_.smoother.places
         mean = self.model.predict(places)
         row = int(np.argmax(mean) if self.objective == "max" else np.argmin(mean))
@@ -395,8 +387,7 @@ def minimize(
     True
     """
     if n_calls < 1:
-        msg = f"n_calls must be at least 1, got {n_calls!r}"
-        raise ValueError(msg)
+        raise ValueError(f"n_calls must be at least 1, got {n_calls!r}")
     optimizer = Optimizer(bounds, kernel, noise, objective="min", **options)
     first = [] if x0 is None else list(np.atleast_2d(np.asarray(x0, dtype=float)))
     message = f"all {n_calls} calls were made"

@@ -8,8 +8,8 @@ from scipy.linalg import solve_triangular
 from ...noise.level import FittedMean, Level, NoiseLevel
 from ...validation import check_size
 from .archive import FormatError
-from .kernels import kernel_from, kernel_node
 from .nodes import Node, Reader, Writer, entries
+from .objects import kernel_from, kernel_node
 from .smoother import packed, unpacked
 
 __all__ = ["level_from", "level_node"]
@@ -64,7 +64,7 @@ def _mean_from(node: Node, n_features: int, reader: Reader) -> FittedMean:
     dual, coefficients = reader.array(parts[1], (len(places),)), reader.array(parts[2], (None,))
     if len(places) == 0 or len(coefficients) not in (0, 1, 1 + n_features):
         raise FormatError("the mean that the noise level follows has no places, or another trend")
-    for name, values in (("places", places), ("dual", dual), ("coefficients", coefficients)):
+    for name, values in zip(MEAN, (places, dual, coefficients), strict=True):
         check_size(f"{name} of the noise level", values)
     mean = FittedMean(kernel_from(kernel), places, dual, coefficients)
     if not np.all(np.isfinite(mean(places))):

@@ -18,13 +18,12 @@ from ...tuning import METHODS, TuningResult
 from ...validation import SMALLEST
 from ..files import atomic_write
 from .archive import Archive, FormatError, write_archive
-from .kernels import kernel_from, kernel_node
 from .level import level_from, level_node
 from .nodes import Node, Reader, Writer, as_plain, choice, entries, integer, items, number
 from .noise import CLOSE, moments_at_hand, noise_from, noise_node
+from .objects import kernel_from, kernel_node, transform_from, transform_node
 from .parameters import parameters_from, parameters_node
 from .smoother import smoother_from, smoother_node
-from .transform import transform_from, transform_node
 
 if TYPE_CHECKING:
     from ...regressor import WienerKernelRegressor
@@ -34,7 +33,6 @@ __all__ = ["load", "save"]
 FORMAT, VERSION = "wienerkernel model", 3
 LONGEST_TEXT, LONGEST_MESSAGE = 2**22, 600
 NAMES = ("feature_names", "target_names")
-GAINS = ("level_evidence", "shape_gain")
 
 
 def save(model: WienerKernelRegressor, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
@@ -151,52 +149,26 @@ def _model_node(model: WienerKernelRegressor, writer: Writer) -> dict[str, Node]
     }
 
 
-ENTRIES = (
-    "parameters",
-    "kernel",
-    "noise",
-    "ridge",
-    "tuned",
-    "smoother",
-    "single_output",
-    "ridge_is_noise_variance",
-    "output_scale",
-    "level",
-    "transform",
-    *NAMES,
-)
+ENTRIES = ("parameters", "kernel", "noise", "ridge", "tuned", "smoother")
+OF_POSTERIOR = ("single_output", "ridge_is_noise_variance", "output_scale", "level", "transform")
 
 
 def _model_from(tree: dict[str, Node], reader: Reader) -> WienerKernelRegressor:
     from ...regressor import WienerKernelRegressor
 
-    (
-        parameters,
-        kernel,
-        noise,
-        ridge,
-        tuned,
-        smoother,
-        single,
-        matched,
-        scale,
-        level,
-        transform,
-        *names,
-    ) = entries(tree, *ENTRIES)
+    parameters, kernel, noise, ridge, tuned, smoother, *rest = entries(tree, *ENTRIES, *OF_POSTERIOR, *NAMES)
+    single, matched, scale, level, transform, *names = rest
     ridge, matched = number(ridge, SMALLEST**2, SMALLEST**-2), choice(matched, True, False)
     law = noise_from(noise, reader)
     moments = moments_at_hand(law)
     if matched and moments is not None and not abs(ridge - moments[1]) <= CLOSE * ridge:
-        raise FormatError(
-            f"model.json: the ridge, {ridge:g}, should be the variance of the noise, {moments[1]:g}"
-        )
+        raise FormatError(f"the ridge, {ridge:g}, should be the variance of the noise, {moments[1]:g}")
     smoothed = smoother_from(smoother, kernel_from(kernel), reader)
     n_features, n_outputs = smoothed.places.shape[1], smoothed.targets.shape[1]
     if choice(single, True, False) and n_outputs != 1:
-        raise FormatError("model.json: single_output is true, but there are several outputs")
+        raise FormatError("single_output is true, but there are several outputs")
     if not single and (level is not None or transform is not None):
-        raise FormatError("model.json: a noise level and a transform need a single output")
+        raise FormatError("a noise level and a transform need a single output")
     level = None if level is None else level_from(level, n_features, reader)
     transform = None if transform is None else transform_from(transform)
     if transform is not None and moments is not None:
@@ -225,50 +197,45 @@ def _scale_from(node: Node, n_outputs: int) -> FloatArray:
     """Scales of the outputs; a single output has the scale 1."""
     right = isinstance(node, list) and len(node) == n_outputs and (n_outputs > 1 or node == [1.0])
     if not right or not all(isinstance(value, float) and 1e-150 < value < 1e150 for value in node):
-        raise FormatError(
-            f"model.json: output_scale must be {n_outputs} positive numbers, 1 for a single output"
-        )
+        raise FormatError(f"output_scale must be {n_outputs} positive numbers, 1 for a single output")
     return np.array(node)
 
 
 def _names_from(key: str, node: Node, n: int) -> np.ndarray[Any, np.dtype[Any]]:
     if not isinstance(node, list) or len(node) != n or not all(isinstance(name, str) for name in node):
-        raise FormatError(f"model.json: {key} must be {n} strings, one per column")
+        raise FormatError(f"{key} must be {n} strings, one per column")
     return np.array(node, dtype=object)
 
 
+TUNED = {
+    "method": lambda node: choice(node, *METHODS),
+    "value": lambda node: number(node, -np.inf, np.inf),
+    "parameters": lambda node: {name: number(found, -np.inf, np.inf) for name, found in items(node)},
+    "n_evaluations": lambda node: integer(node, 0, 2**63),
+    "level_evidence": lambda node: number(node, -np.inf, np.inf),
+    "shape_gain": lambda node: number(node, -np.inf, np.inf),
+}
+"""What tuning found, except what the fitted model holds anyway, and how it is checked."""
+
+
 def _tuned_node(tuned: TuningResult | None) -> Node:
-    """What tuning found, except what the fitted model holds anyway."""
     if tuned is None:
         return None
-    return {
-        "method": tuned.method,
-        "value": as_plain(tuned.value, "value of the objective"),
-        "parameters": {name: as_plain(value, name) for name, value in tuned.parameters.items()},
-        "n_evaluations": int(tuned.n_evaluations),
-        **{name: as_plain(getattr(tuned, name), name) for name in GAINS},
-    }
+    node = {key: as_plain(getattr(tuned, key), key) for key in TUNED if key != "parameters"}
+    return node | {"parameters": {name: as_plain(value, name) for name, value in tuned.parameters.items()}}
 
 
 def _tuned_from(node: Node, model: WienerKernelRegressor) -> TuningResult | None:
     if node is None:
         return None
-    method, value, parameters, n_evaluations, *gains = entries(
-        node, "method", "value", "parameters", "n_evaluations", *GAINS
-    )
-    level_evidence, shape_gain = (number(gain, -np.inf, np.inf) for gain in gains)
+    found = zip(TUNED.items(), entries(node, *TUNED), strict=True)
     posterior = model.posterior_
     return TuningResult(
-        model.kernel_,
-        model.noise_,
-        model.ridge_,
-        choice(method, *METHODS),
-        number(value, -np.inf, np.inf),
-        {name: number(found, -np.inf, np.inf) for name, found in items(parameters)},
-        integer(n_evaluations, 0, 2**63),
-        posterior.output_scale,
-        posterior.level,
-        posterior.transform,
-        level_evidence,
-        shape_gain,
+        kernel=model.kernel_,
+        noise=model.noise_,
+        ridge=model.ridge_,
+        output_scale=posterior.output_scale,
+        level=posterior.level,
+        transform=posterior.transform,
+        **{key: check(value) for (key, check), value in found},
     )

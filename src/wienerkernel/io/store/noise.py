@@ -81,7 +81,7 @@ def noise_from(node: Node, reader: Reader, level: int = 0) -> Noise:
     """The law that a node describes; its variance is positive and finite, as far as a formula gives it."""
     kind = of_kind(node, LAWS, "noise law")
     if level > DEEPEST:
-        raise FormatError(f"model.json: the noise is nested more than {DEEPEST} deep")
+        raise FormatError(f"the noise is nested more than {DEEPEST} deep")
     _, *values = entries(node, "kind", *kind.attributes)
     law = kind.read(reader, level, *values)
     moments = moments_at_hand(law)
@@ -89,9 +89,7 @@ def noise_from(node: Node, reader: Reader, level: int = 0) -> Noise:
         abs(moments[0]) <= largest() and SMALLEST <= moments[1] ** 0.5 <= largest()
     ):
         mean, variance = moments
-        raise FormatError(
-            f"model.json: the mean {mean:g} or the variance {variance:g} of the noise is out of range"
-        )
+        raise FormatError(f"the mean {mean:g} or the variance {variance:g} of the noise is out of range")
     return law
 
 
@@ -121,18 +119,18 @@ def _has_formulas(law: ScipyNoise) -> bool:
 
 def _scipy(_reader: Reader, _level: int, law: Node, args: Node, kwds: Node) -> ScipyNoise:
     if not isinstance(args, list):
-        raise FormatError(f"model.json: the parameters of {str(law)[:80]} must be a list")
+        raise FormatError(f"the parameters of {str(law)[:80]} must be a list")
     frozen = _law(law)(*map(number, args), **{key: number(value) for key, value in items(kwds)})
     if np.isnan(frozen.support()).any():
-        raise FormatError(f"model.json: the parameters of {law} are outside its domain")
+        raise FormatError(f"the parameters of {law} are outside its domain")
     noise = ScipyNoise(frozen)
     moments = moments_at_hand(noise)
     if moments is None and not all(SHAPES[0] <= abs(shape) <= SHAPES[1] for shape in noise.shapes if shape):
-        raise FormatError(f"model.json: the shapes of {law} are too extreme to compute its moments")
+        raise FormatError(f"the shapes of {law} are too extreme to compute its moments")
     if moments is not None and EPS * abs(moments[0] - noise.loc) > moments[1] ** 0.5:
-        raise FormatError(f"model.json: {law} is narrower than the rounding of its own values")
+        raise FormatError(f"{law} is narrower than the rounding of its own values")
     if noise.discrete and moments is not None and moments[1] > MAX_ATOMS**2:
-        raise FormatError(f"model.json: {law} has too many values")
+        raise FormatError(f"{law} has too many values")
     return noise
 
 
@@ -153,7 +151,7 @@ def _residuals(reader: Reader, _level: int, mean: Node, array: Node, *probabilit
 def _smoothed_residuals(reader: Reader, level: int, bandwidth: Node, inner: Node) -> SmoothedResiduals:
     residuals = noise_from(inner, reader, level + 1)
     if not isinstance(residuals, Residuals):
-        raise FormatError("model.json: only residuals can be smoothed")
+        raise FormatError("only residuals can be smoothed")
     law = SmoothedResiduals(residuals.values, number(bandwidth, SMALLEST, largest()))
     law.residuals = residuals
     return law
@@ -161,7 +159,7 @@ def _smoothed_residuals(reader: Reader, level: int, bandwidth: Node, inner: Node
 
 def _mixture(reader: Reader, level: int, mean: Node, parts: Node, weights: Node) -> Mixture:
     if not isinstance(parts, list) or not 0 < len(parts) <= MOST:
-        raise FormatError(f"model.json: a mixture needs a list of components, at most {MOST}")
+        raise FormatError(f"a mixture needs a list of components, at most {MOST}")
     law = Mixture.__new__(Mixture)
     law.components = tuple(noise_from(part, reader, level + 1) for part in parts)
     law.weights = reader.array(weights, (len(parts),))
@@ -175,16 +173,8 @@ def _mixture(reader: Reader, level: int, mean: Node, parts: Node, weights: Node)
     return law
 
 
-def _expansion(
-    reader: Reader,
-    level: int,
-    germ: Node,
-    normalized: Node,
-    alphas: Node,
-    betas: Node,
-    terms: Node,
-    error: Node,
-) -> Expansion:
+def _expansion(reader: Reader, level: int, germ: Node, *basis_and_terms: Node) -> Expansion:
+    normalized, alphas, betas, terms, error = basis_and_terms
     coefficients = reader.array(terms, (None,))
     size = len(coefficients)
     alpha, beta = reader.array(alphas, (size - 1,)), reader.array(betas, (size,))
@@ -209,7 +199,7 @@ def _checked_mean(node: Node, mean: float, width: float) -> float:
     """The saved mean, which may differ from the one computed here in its last digits."""
     saved = number(node)
     if not abs(saved - mean) <= CLOSE * (width + abs(mean)):
-        raise FormatError(f"model.json: the mean of the noise is {mean:g}, not {saved:g}")
+        raise FormatError(f"the mean of the noise is {mean:g}, not {saved:g}")
     return saved
 
 
@@ -221,39 +211,18 @@ class _Stored(NamedTuple):
     attributes: dict[str, str]
 
 
+PROBABILITIES = {"weights": "weights", "cumulative": "_cumulative", "survival": "_survival"}
+BASIS = {"normalized": "basis.normalized", "alpha": "basis.alpha", "beta": "basis.beta"}
+TERMS = {"coefficients": "coefficients", "truncation_error": "truncation_error"}
+FROZEN = {"law": "frozen.dist", "args": "frozen.args", "kwds": "frozen.kwds"}
+SMOOTHED = {"bandwidth": "bandwidth", "residuals": "residuals"}
+MIXED = {"mean": "_mean", "components": "components", "weights": "weights"}
 LAWS = {
-    "scipy": _Stored(
-        ScipyNoise, _scipy, {"law": "frozen.dist", "args": "frozen.args", "kwds": "frozen.kwds"}
-    ),
-    "residuals": _Stored(
-        Residuals,
-        _residuals,
-        {
-            "mean": "_mean",
-            "values": "values",
-            "weights": "weights",
-            "cumulative": "_cumulative",
-            "survival": "_survival",
-        },
-    ),
-    "smoothed_residuals": _Stored(
-        SmoothedResiduals, _smoothed_residuals, {"bandwidth": "bandwidth", "residuals": "residuals"}
-    ),
-    "mixture": _Stored(
-        Mixture, _mixture, {"mean": "_mean", "components": "components", "weights": "weights"}
-    ),
-    "expansion": _Stored(
-        Expansion,
-        _expansion,
-        {
-            "germ": "germ",
-            "normalized": "basis.normalized",
-            "alpha": "basis.alpha",
-            "beta": "basis.beta",
-            "coefficients": "coefficients",
-            "truncation_error": "truncation_error",
-        },
-    ),
+    "scipy": _Stored(ScipyNoise, _scipy, FROZEN),
+    "residuals": _Stored(Residuals, _residuals, {"mean": "_mean", "values": "values", **PROBABILITIES}),
+    "smoothed_residuals": _Stored(SmoothedResiduals, _smoothed_residuals, SMOOTHED),
+    "mixture": _Stored(Mixture, _mixture, MIXED),
+    "expansion": _Stored(Expansion, _expansion, {"germ": "germ", **BASIS, **TERMS}),
 }
 
 
@@ -276,7 +245,7 @@ def _law(name: Node) -> Any:
 
     law = vars(stats).get(name) if isinstance(name, str) else None
     if not isinstance(law, stats.rv_continuous | stats.rv_discrete):
-        raise FormatError(f"model.json: {str(name)[:80]!r} is not a law of scipy.stats")
+        raise FormatError(f"{str(name)[:80]!r} is not a law of scipy.stats")
     return law
 
 

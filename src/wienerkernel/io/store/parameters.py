@@ -16,11 +16,10 @@ from ...transform import NAMES, as_transform
 from ...tuning import METHODS
 from ...validation import PRECISIONS, SMALLEST
 from .archive import FormatError
-from .kernels import kernel_from, kernel_node
 from .level import level_from, level_node
 from .nodes import Node, Reader, Writer, as_plain, choice, entries, integer, number
 from .noise import family_from, family_node, noise_from, noise_node
-from .transform import transform_from, transform_node
+from .objects import kernel_from, kernel_node, transform_from, transform_node
 
 if TYPE_CHECKING:
     from ...regressor import WienerKernelRegressor
