@@ -1,13 +1,13 @@
-"""Text written by users: numbers by one strict rule, and formulas, which are parsed but never evaluated."""
+"""Text written by users: names from a list, numbers by one strict rule, and formulas, which are never evaluated."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
-__all__ = ["Formula", "number", "rounded"]
+__all__ = ["Formula", "check_choice", "number", "rounded"]
 
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 SPECIAL = re.compile(r"[+-]?(inf|infinity|nan)", re.ASCII | re.IGNORECASE)
@@ -25,6 +25,12 @@ def number(text: str, *, special: bool = False) -> float:
     if NUMBER.fullmatch(plain) or (special and SPECIAL.fullmatch(plain)):
         return float(plain)
     raise ValueError(f"{text[:60]!r} is not a number")
+
+
+def check_choice(name: str, value: Any, choices: Collection[str]) -> None:
+    """Raise ValueError if the argument ``name`` is not one of the choices."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
 
 
 def rounded(text: str) -> str:

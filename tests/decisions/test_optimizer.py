@@ -297,7 +297,7 @@ def test_bad_input_is_named():
         SafetyConstraint(np.nan, norm=1.0)
     with pytest.raises(ValueError, match="norm must be"):
         SafetyConstraint(0.0, norm=-1.0)
-    with pytest.raises(ValueError, match="confidence strictly between 0 and 1"):
+    with pytest.raises(ValueError, match="strictly between 0 and 1"):
         SafetyConstraint(0.0, norm=1.0, confidence=1.0)
 
 

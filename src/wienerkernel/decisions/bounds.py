@@ -32,6 +32,7 @@ from ..law import LinearCombination
 from ..noise.base import Noise
 from ..posterior import Posterior
 from ..smoother import Smoother, quadratic_form
+from ..text import check_choice
 from .norms import NormWarning, check_confidence, norm_lower_bound, rkhs_norm
 
 __all__ = ["METHODS", "Claim", "bound"]
@@ -49,7 +50,7 @@ class Claim:
     model: FloatArray  # P2
     variance: (
         FloatArray | None
-    )  # k(x,x) - k'Ak, sigma_GP^2 if the ridge is the noise variance; None with a trend
+    )  # k(x,x) - k'Ak (sigma_GP^2 if the ridge is the noise variance); None with a trend
     norm: float  # B
     error: float  # d, the probability with which the interval may fail
     tails: int  # number of sides that share the error, 1 or 2
@@ -211,7 +212,7 @@ def bound(
     side: str = "both",
     subgaussian_constant: float | None = None,
 ) -> Margins:
-    """Interval that holds f(x) with the given confidence, for every f with RKHS norm at most ``norm``.
+    """Interval that contains f(x) with the given confidence, for every f with RKHS norm at most ``norm``.
 
     Parameters
     ----------
@@ -263,10 +264,8 @@ def bound(
     if not 0 <= norm < np.inf:
         raise ValueError(f"norm must be a finite number of at least 0, got {norm!r}")
     error = 1 - check_confidence(confidence)
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}")
-    if side not in SIDES:
-        raise ValueError(f"side must be one of {', '.join(map(repr, SIDES))}, got {side!r}")
+    check_choice("method", method, METHODS)
+    check_choice("side", side, SIDES)
     if subgaussian_constant is not None and not 0 < subgaussian_constant < np.inf:
         raise ValueError(
             f"subgaussian_constant must be a positive number or None, got {subgaussian_constant!r}"
@@ -311,14 +310,13 @@ def _log_determinant(smoother: Smoother) -> float:
 def _warn_if_falsified(posterior: Posterior, norm: float, confidence: float) -> None:
     if np.max(rkhs_norm(posterior)) <= norm:  # the lower bound is smaller still
         return
-    lowest = float(np.max(norm_lower_bound(posterior, confidence)))
-    if lowest > norm:
-        msg = (
+    if (lowest := float(np.max(norm_lower_bound(posterior, confidence)))) > norm:
+        warnings.warn(
             f"norm={norm:.4g} is contradicted by the data: the RKHS norm of f is at least {lowest:.4g} with confidence "
-            f"{confidence:.4g} (the norm of the estimate minus a quantile of that of its noise); raise norm, or check "
-            "the kernel and the noise"
+            f"{confidence:.4g}; raise norm, or check the kernel and the noise",
+            NormWarning,
+            stacklevel=3,
         )
-        warnings.warn(msg, NormWarning, stacklevel=3)
 
 
 def _chernoff_tail(claim: Claim, sign: float) -> FloatArray:

@@ -11,12 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from .._typing import Array, FloatArray, IntArray
 from ..backend import arrays
 from ..posterior import Posterior
 from ..smoother import times
+from ..text import check_choice
 
 __all__ = ["GOALS", "NextSample", "SamplesNeeded", "next_sample", "samples_needed", "space_filling"]
 
@@ -54,7 +55,7 @@ class SamplesNeeded:
 
 
 def samples_needed(posterior: Posterior, X: Array, *, std: ArrayLike, of: str = "function") -> SamplesNeeded:
-    """Smallest number of samples at x that brings a standard deviation at x to a target.
+    """Smallest number of samples at x that reduces the standard deviation at x to a target.
 
     N samples at x turn the errors into 1 - g times what they were, plus g times the mean of the new noise, with
     g = N v / (N v + rho^2) and v = c(x,x). So V_N = (1-g)^2 V + g^2 s2 / N and P2_N = (1-g)^2 P2, and the target is met
@@ -75,8 +76,7 @@ def samples_needed(posterior: Posterior, X: Array, *, std: ArrayLike, of: str = 
     -------
     SamplesNeeded
     """
-    if of not in ("function", "estimate"):
-        raise ValueError(f"of must be 'function' or 'estimate', got {of!r}")
+    check_choice("of", of, ("function", "estimate"))
     m = len(X)
     goal = np.asarray(std, dtype=float)
     if goal.shape not in ((), (m,)) or not np.all((goal > 0) & (goal < np.inf)):
@@ -104,9 +104,7 @@ def samples_needed(posterior: Posterior, X: Array, *, std: ArrayLike, of: str = 
         raise ValueError(
             f"std={unit * np.sqrt(target[row]):.3g} is out of reach at row {row} of X: it takes more than 2^53 samples"
         )
-    near = (
-        np.floor(largest) + np.arange(-1, 3)[:, None]
-    )  # the root is subject to rounding, the integer is not
+    near = np.floor(largest) + np.arange(-1, 3)[:, None]  # integers around the root, which is rounded
     missed = (near >= 0) & (variance(np.maximum(near, 0.0)) > target * (1 + 1e-12))
     number = np.max(np.where(missed, near, -1.0), axis=0) + 1
     return SamplesNeeded(
@@ -144,7 +142,7 @@ class NextSample:
 
     points: FloatArray
     index: IntArray
-    repeat: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+    repeat: NDArray[np.bool_]
     noise: FloatArray
     model: FloatArray
     variance: FloatArray
@@ -158,7 +156,7 @@ def next_sample(
     n_samples: int = 1,
     reference: Array | None = None,
 ) -> NextSample:
-    """Where the next samples lower the average, or the worst, epistemic variance most.
+    """Propose inputs at which new samples reduce the average, or the worst, epistemic variance most.
 
     The variance after a sample does not depend on its outcome. Several samples are chosen one by one, each with the
     exact variances after the previous ones. Candidates may already have samples.
@@ -171,14 +169,13 @@ def next_sample(
     goal : {"average", "worst"}, default="average"
     n_samples : int, default=1
     reference : ndarray of shape (r, d), optional
-        Where the variance is to be lowered; by default at the candidates. Time and memory are of order (c + r)^2.
+        Inputs at which the variance is reduced; by default the candidates. Time and memory are of order (c + r)^2.
 
     Returns
     -------
     NextSample
     """
-    if goal not in GOALS:
-        raise ValueError(f"goal must be one of {', '.join(map(repr, GOALS))}, got {goal!r}")
+    check_choice("goal", goal, GOALS)
     if n_samples != int(n_samples) or n_samples < 1:
         raise ValueError(f"n_samples must be a positive integer, got {n_samples!r}")
     places = arrays.as_numpy(candidates)
@@ -201,7 +198,7 @@ def next_sample(
         after = np.diag(error)[counted, None] - 2 * gain * error[counted, :c]
         after += gain**2 * (np.diag(error)[:c] + s2)
         values = summary(after, axis=0)
-        # Where no sample lowers the worst variance, many candidates are equally good: the average decides.
+        # If no sample reduces the worst variance, many candidates are equally good: the average decides.
         tied = np.flatnonzero(values <= np.min(values) * (1 + 1e-9))
         best = int(tied[np.argmin(np.mean(after[:, tied], axis=0))])
         index.append(best)

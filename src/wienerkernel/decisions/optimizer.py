@@ -20,10 +20,11 @@ from .._typing import FloatArray, RandomState
 from ..noise.base import as_generator
 from ..posterior import SamplePaths
 from ..regressor import WienerKernelRegressor
+from ..text import check_choice
 from .acquisition import expected_improvement, normal_improvement
-from .bounds import METHODS
-from .bounds import bound as rigorous
+from .bounds import METHODS, bound
 from .design import space_filling
+from .norms import check_confidence
 
 __all__ = ["NoSafePointError", "Optimizer", "SafetyConstraint", "minimize"]
 
@@ -75,35 +76,15 @@ class SafetyConstraint:
     def __post_init__(self) -> None:
         if not np.isfinite(self.threshold):
             raise ValueError(f"threshold must be a finite number, got {self.threshold!r}")
-        if not (0 <= self.norm < np.inf and 0 < self.confidence < 1):
-            raise ValueError(
-                "norm must be a finite number of at least 0 and confidence strictly between 0 and 1, "
-                f"got {self.norm!r} and {self.confidence!r}"
-            )
-        if self.bound not in METHODS:
-            raise ValueError(f"bound must be one of {', '.join(map(repr, METHODS))}, got {self.bound!r}")
+        if not 0 <= self.norm < np.inf:
+            raise ValueError(f"norm must be a finite number of at least 0, got {self.norm!r}")
+        check_confidence(self.confidence)
+        check_choice("bound", self.bound, METHODS)
 
     def interval(self, model: WienerKernelRegressor, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Interval that decides whether points are safe.
-
-        Parameters
-        ----------
-        model : WienerKernelRegressor
-            Fitted.
-        X : ndarray of shape (m, d)
-
-        Returns
-        -------
-        lower, upper : ndarray of shape (m,)
-        """
-        return rigorous(
-            model.posterior_,
-            X,
-            norm=self.norm,
-            confidence=self.confidence,
-            method=self.bound,
-            subgaussian_constant=self.subgaussian_constant,
-        )
+        """Lower and upper end, each of shape (m,), of the interval that decides whether the rows of X are safe."""
+        options: dict[str, Any] = {"norm": self.norm, "confidence": self.confidence, "method": self.bound}
+        return bound(model.posterior_, X, **options, subgaussian_constant=self.subgaussian_constant)
 
 
 class Optimizer:
@@ -170,14 +151,9 @@ class Optimizer:
         refine: int = 0,
         random_state: RandomState = None,
     ) -> None:
-        for name, value, choices in (
-            ("objective", objective, ("max", "min")),
-            ("acquisition", acquisition, ACQUISITIONS),
-        ):
-            if value not in choices:
-                raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
-        if not 0 < confidence < 1:
-            raise ValueError(f"confidence must lie strictly between 0 and 1, got {confidence!r}")
+        check_choice("objective", objective, ("max", "min"))
+        check_choice("acquisition", acquisition, ACQUISITIONS)
+        check_confidence(confidence)
         self.space = np.asarray(space, dtype=float)
         if self.space.ndim != 2 or self.space.shape[1] != 2 or not np.all(np.diff(self.space, axis=1) > 0):
             raise ValueError(f"space must be a sequence of pairs (low, high) with low < high, got {space!r}")
@@ -234,15 +210,11 @@ class Optimizer:
         if not len(self.y):
             return self._first()
         pool = np.concatenate([self.candidates, self.model.posterior_.smoother.places])
-        path = (
-            self.model.sample_paths(1, random_state=self.generator)
-            if self.acquisition == "thompson"
-            else None
-        )
+        drawn = self.acquisition == "thompson"
+        path = self.model.sample_paths(1, random_state=self.generator) if drawn else None
         x, value = self._best(pool, path)
-        radius = (self.space[:, 1] - self.space[:, 0]) / max(len(self.candidates) - 1, 1) ** (
-            1 / len(self.space)
-        )
+        per_input = max(len(self.candidates) - 1, 1) ** (1 / len(self.space))
+        radius = (self.space[:, 1] - self.space[:, 0]) / per_input
         for _ in range(self.refine):
             steps = self.generator.uniform(-1.0, 1.0, size=(NEIGHBORS, len(x))) * radius
             near, near_value = self._best(np.clip(np.vstack([x, x + steps]), *self.space.T), path)

@@ -86,23 +86,10 @@ class ScoreReport:
 
     @classmethod
     def of(cls, law: Any, values: FloatArray, noise: Noise) -> ScoreReport:
-        """Scores of values under their laws.
-
-        Parameters
-        ----------
-        law : distribution
-            Of a shape that broadcasts to that of ``values``.
-        values : ndarray of shape (n,) or (n, n_y)
-        noise : Noise
-
-        Returns
-        -------
-        ScoreReport
-        """
-        # on the transformed scale, residuals have nearly the shape of the noise
-        base, at = (
-            (law.base, law.transform(values)) if isinstance(law, TransformedDistribution) else (law, values)
-        )
+        """Scores of values (n,) or (n, n_y) under their laws, whose shape broadcasts to that of the values."""
+        base, at = law, values
+        if isinstance(law, TransformedDistribution):  # where residuals have nearly the shape of the noise
+            base, at = law.base, law.transform(values)
         standardized = (at - base.mean()) / base.std()
         return cls(law.cdf(values), law.logpdf(values), standardized, noise, law, values)
 
@@ -112,31 +99,13 @@ class ScoreReport:
         return crps(self.law, self.values)
 
     def coverage(self, confidence: float) -> float:
-        """Fraction of samples inside their equal-tailed intervals.
-
-        Parameters
-        ----------
-        confidence : float
-            Probability of the intervals.
-
-        Returns
-        -------
-        float
-        """
+        """Fraction of samples inside their equal-tailed intervals of this probability."""
         return float(np.mean(np.abs(self.pit - 0.5) <= 0.5 * confidence))
 
     def calibration(self, levels: ArrayLike) -> FloatArray:
-        """Fraction of samples below their predicted quantiles: the calibration curve.
+        """Fraction of samples below their predicted quantiles, (k,), at levels (k,): the calibration curve.
 
-        Parameters
-        ----------
-        levels : array-like of shape (k,)
-            Between 0 and 1.
-
-        Returns
-        -------
-        ndarray of shape (k,)
-            Equal to ``levels`` if the laws are right.
+        It equals the levels, up to chance, if the laws are right.
         """
         levels = np.asarray(levels, dtype=float)
         if levels.ndim != 1 or not np.all((levels >= 0) & (levels <= 1)):
@@ -144,27 +113,13 @@ class ScoreReport:
         return np.asarray(np.searchsorted(np.sort(self.pit, axis=None), levels, side="right") / self.pit.size)
 
     def quantile_pairs(self) -> tuple[FloatArray, FloatArray]:
-        """Quantiles of the standardized noise law, and the sorted standardized residuals.
-
-        Returns
-        -------
-        of_noise, of_residuals : ndarray of shape (n n_y,)
-        """
+        """Quantiles of the standardized noise law, and the sorted standardized residuals, each of shape (n n_y,)."""
         residuals = np.sort(self.standardized, axis=None)
         levels = (np.arange(len(residuals)) + 0.5) / len(residuals)
         return (self.noise.ppf(levels) - self.noise.mean()) / self.noise.std(), residuals
 
     def plot(self, axes: Any = None) -> ScoreDisplay:
-        """PIT histogram, calibration curve and residuals, as a :class:`~wienerkernel.ScoreDisplay`.
-
-        Parameters
-        ----------
-        axes : three matplotlib Axes, default=None
-
-        Returns
-        -------
-        ScoreDisplay
-        """
+        """PIT histogram, calibration curve and residuals on three axes, as a :class:`~wienerkernel.ScoreDisplay`."""
         from .plotting import ScoreDisplay
 
         return ScoreDisplay(self).plot(axes=axes)

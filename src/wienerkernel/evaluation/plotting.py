@@ -99,16 +99,7 @@ class TubeDisplay:
         return cls(grid, mean, estimator.uncertainty(column), width).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> TubeDisplay:
-        """Draw on the given axes, or on new ones.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-
-        Returns
-        -------
-        TubeDisplay
-        """
+        """Draw on the given axes, or on new ones."""
         if ax is None:
             import matplotlib.pyplot as plt
 
@@ -183,16 +174,7 @@ class ScoreDisplay:
         return cls(estimator.score_report(X, y), bins).plot(axes=axes)
 
     def plot(self, axes: Any = None) -> ScoreDisplay:
-        """Draw on the given axes, or on new ones.
-
-        Parameters
-        ----------
-        axes : three matplotlib Axes, default=None
-
-        Returns
-        -------
-        ScoreDisplay
-        """
+        """Draw on the given axes, or on new ones."""
         if axes is None:
             import matplotlib.pyplot as plt
 

@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._typing import FloatArray, IntArray
 from ..decisions.bounds import METHODS, Claim
 from ..evaluation.plotting import LIGHT
 from ..noise import as_noise
+from ..text import check_choice
 from .output import new_figure, save_figure, write_csv
 from .system import GAMMA, NORMAL, kernel, truth
 
@@ -46,12 +48,9 @@ BOUNDS = {
     "fiedler2021": "Fiedler et al.",
 }
 """Methods of :func:`~wienerkernel.decisions.bounds.bound` that are compared, with their names in the figure."""
-COLORS = {
-    method: LIGHT[color]
-    for method, color in zip(
-        BOUNDS, ("estimate-line", "function-line", "mean", "observation-line"), strict=True
-    )
-}
+COLORS = dict(
+    zip(BOUNDS, map(LIGHT.get, ("estimate-line", "function-line", "mean", "observation-line")), strict=True)
+)
 ERROR = 1e-3
 """d, the probability with which a bound may fail."""
 
@@ -118,16 +117,9 @@ class GridRuns:
         self._n = n + 1
 
     def interval(self, method: str, norm: float, error: float) -> tuple[FloatArray, FloatArray]:
-        """Interval for f on the grid, as :func:`~wienerkernel.decisions.bounds.bound` with the noise's std as ``subgaussian_constant``.
+        """Lower and upper end (runs, G) of the interval for f on the grid, by a method of `BOUNDS`.
 
-        Parameters
-        ----------
-        method : {"subgaussian", "exact", "abbasi-yadkori", "fiedler2021"}
-        norm, error : float
-
-        Returns
-        -------
-        lower, upper : ndarray of shape (runs, G)
+        The sub-Gaussian constant is taken to be the standard deviation, whatever the noise.
         """
         a = self.weights[:, :, : self._n]
         model = self.variance - self.s2 * np.einsum("rgn,rgn->rg", a, a)
@@ -151,29 +143,15 @@ class GridRuns:
 
 @dataclass(frozen=True)
 class Record:
-    """What happened in the runs of one setting with one bound; all arrays have shape (runs, steps).
-
-    Attributes
-    ----------
-    x : ndarray
-        Points that were evaluated after the first one at x = 5.
-    regret : ndarray
-        max f - f(x).
-    unsafe : ndarray of bool
-        Whether f(x) is below the threshold.
-    missed : ndarray
-        Fraction of the grid on which f is outside the interval.
-    safe : ndarray
-        Fraction of the grid that is certified to be safe.
-    """
+    """What happened in the runs of one setting with one bound; all arrays have shape (runs, steps)."""
 
     setting: Setting
     method: str
-    x: FloatArray
-    regret: FloatArray
-    unsafe: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
-    missed: FloatArray
-    safe: FloatArray
+    x: FloatArray  # evaluated points, after the first one at x = 5
+    regret: FloatArray  # max f - f(x)
+    unsafe: NDArray[np.bool_]  # whether f(x) is below the threshold
+    missed: FloatArray  # fraction of the grid on which f is outside the interval
+    safe: FloatArray  # fraction of the grid that is certified to be safe
 
     @property
     def runs_with_a_miss(self) -> int:
@@ -227,8 +205,7 @@ def simulate(
     Each step takes the point with the largest upper end among x = 5, which is known to be safe, and those whose lower end
     reaches the threshold. All bounds see the same noise.
     """
-    if method not in BOUNDS:
-        raise ValueError(f"method must be one of {', '.join(map(repr, BOUNDS))}, got {method!r}")
+    check_choice("method", method, BOUNDS)
     if runs < 1 or steps < 1:
         raise ValueError(f"runs and steps must be at least 1, got {runs} and {steps}")
     f, threshold = setting.f, setting.f[LIMIT]

@@ -139,12 +139,7 @@ def _scores(scores: dict[str, Any]) -> str:
         ("mean CRPS", _number(summary["crps"]), "–", "lower is better"),
         ("in 50\u00a0% intervals", _percent(summary["coverage_50"]), "50 %", "if lower: overconfident"),
         ("in 90\u00a0% intervals", _percent(summary["coverage_90"]), "90 %", "if lower: overconfident"),
-        (
-            "mean of the PIT",
-            _number(summary["pit_mean"]),
-            "0.5",
-            "if lower: samples lie below the predictions",
-        ),
+        ("mean of the PIT", _number(summary["pit_mean"]), "0.5", "if lower: samples lie below predictions"),
         ("std of the PIT", _number(summary["pit_std"]), "0.2887", "if lower: intervals are too wide"),
     ]
     some = scores["scored"] < scores["samples"]

@@ -33,23 +33,7 @@ ADVICE = {
 def contents(
     model: Any, *, input_names: Sequence[str] | None = None, target_name: str | Sequence[str] | None = None
 ) -> dict[str, Any]:
-    """Compute what a report of a fitted model shows.
-
-    Parameters
-    ----------
-    model : WienerKernelRegressor
-        Fitted.
-    input_names : sequence of str, default=None
-        One per column of X; by default ``feature_names_in_`` if the model has them.
-    target_name : str or sequence of str, default=None
-        One per output.
-
-    Returns
-    -------
-    dict
-        Ready for JSON: ``scales``, ``summary``, ``shares``, ``advice``, ``data``, ``slices``, ``scores``,
-        ``hyperparameters``. Numbers have six significant digits.
-    """
+    """Compute what a report of a fitted model shows, ready for JSON; the arguments are those of `write_report`."""
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(model)
@@ -136,32 +120,21 @@ def _advise(cause: str) -> str:
 def _hyperparameters(model: Any, targets: list[str]) -> list[dict[str, Any]]:
     """Name, value and meaning of all parameters that were set or tuned."""
     kernel, noise = model.kernel_, model.noise_
-    rows = [
-        {"name": name, "value": value, "meaning": "kernel"}
-        for name, value in zip(kernel.names, np.exp(kernel.theta), strict=True)
-    ]
     kappa = noise.cumulants(4)
+    rows = [(name, value, "kernel") for name, value in zip(kernel.names, np.exp(kernel.theta), strict=True)]
     rows += [
-        {
-            "name": "ridge",
-            "value": model.ridge_,
-            "meaning": "regularization; by default the noise variance",
-        },
-        {"name": "mean", "value": kappa[0], "meaning": "noise"},
-        {"name": "standard deviation", "value": np.sqrt(kappa[1]), "meaning": "noise"},
-        {"name": "skewness", "value": kappa[2] / kappa[1] ** 1.5, "meaning": "noise"},
-        {"name": "excess kurtosis", "value": kappa[3] / kappa[1] ** 2, "meaning": "noise"},
-        {
-            "name": "log likelihood",
-            "value": model.log_likelihood(),
-            "meaning": "data, under a Gaussian process",
-        },
+        ("ridge", model.ridge_, "regularization; by default the noise variance"),
+        ("mean", kappa[0], "noise"),
+        ("standard deviation", np.sqrt(kappa[1]), "noise"),
+        ("skewness", kappa[2] / kappa[1] ** 1.5, "noise"),
+        ("excess kurtosis", kappa[3] / kappa[1] ** 2, "noise"),
+        ("log likelihood", model.log_likelihood(), "data, under a Gaussian process"),
     ]
     if len(targets) > 1:
-        scales = zip(targets, model.output_scale_, strict=True)
         meaning = "factor of the function and the noise of this output"
-        rows += [{"name": f"scale of {name}", "value": scale, "meaning": meaning} for name, scale in scales]
-    return rows
+        scales = zip(targets, model.output_scale_, strict=True)
+        rows += [(f"scale of {name}", scale, meaning) for name, scale in scales]
+    return [{"name": name, "value": value, "meaning": meaning} for name, value, meaning in rows]
 
 
 def _plain(value: Any) -> Any:

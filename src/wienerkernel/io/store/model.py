@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -207,7 +208,7 @@ def _names_from(key: str, node: Node, n: int) -> np.ndarray[Any, np.dtype[Any]]:
     return np.array(node, dtype=object)
 
 
-TUNED = {
+TUNED: dict[str, Callable[[Node], Any]] = {
     "method": lambda node: choice(node, *METHODS),
     "value": lambda node: number(node, -np.inf, np.inf),
     "parameters": lambda node: {name: number(found, -np.inf, np.inf) for name, found in items(node)},
