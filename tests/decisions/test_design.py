@@ -101,7 +101,7 @@ def test_targets_that_cannot_be_are_refused(std):
 def test_targets_out_of_reach_say_so():
     with pytest.raises(ValueError, match="out of reach at row"):
         samples_needed(fitted().posterior_, WHERE, std=1e-12)
-    with pytest.raises(ValueError, match="of must be 'function' or 'estimate'"):
+    with pytest.raises(ValueError, match="of must be one of 'function', 'estimate'"):
         samples_needed(fitted().posterior_, WHERE, std=0.1, of="observation")
 
 
