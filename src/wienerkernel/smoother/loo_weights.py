@@ -89,8 +89,29 @@ class LeaveOneOutLaws:
         weights[np.arange(len(scale)), np.arange(len(scale))] = scale
         return weights
 
+    def without_noise(self, ridge: FloatArray) -> FloatArray:
+        """Variance of the residuals less that of noise whose part of the regularizer is ``ridge`` (G,): (G,)."""
+        return np.asarray(np.maximum(1 / self.diagonal - self.weights**2 @ self._ridges(ridge), 0.0))
+
+    def _ridges(self, ridge: FloatArray) -> FloatArray:
+        """Ridge over the squared scale of the noise, times the counts, (J,)."""
+        ratio = ridge / self.scale**2
+        return np.asarray(np.concatenate([ratio, ratio[self.repeated]]) * self.counts)
+
+    def pullback_without_noise(
+        self, ridge: FloatArray, residual: FloatArray, variance: FloatArray, weights: FloatArray
+    ) -> tuple[FloatArray, float]:
+        """As :meth:`pullback`, with derivatives by :meth:`without_noise` in place of those by the model part."""
+        variance = np.where(self.without_noise(ridge) > 0, variance, 0.0)
+        weights = weights - 2 * variance[:, None] * self.weights * self._ridges(ridge)
+        return self.pullback(residual, np.zeros(len(variance)), weights, -variance / self.diagonal**2)
+
     def pullback(
-        self, residual: FloatArray, model: FloatArray, weights: FloatArray
+        self,
+        residual: FloatArray,
+        model: FloatArray,
+        weights: FloatArray,
+        diagonal: FloatArray | float = 0.0,
     ) -> tuple[FloatArray, float]:
         """Pull derivatives by residual, model and weights back.
 
@@ -99,6 +120,8 @@ class LeaveOneOutLaws:
         residual : ndarray of shape (D, n_y)
         model : ndarray of shape (G,)
         weights : ndarray of shape (G, J)
+        diagonal : ndarray of shape (G,), default=0
+            By Q_ii.
 
         Returns
         -------
@@ -115,7 +138,8 @@ class LeaveOneOutLaws:
         by_between[:, self.repeated] += weights[:, n:]
 
         by_diagonal = (
-            -np.bincount(self.group, weights=np.sum(residual * self.residual, axis=1)) / self.diagonal
+            diagonal
+            - np.bincount(self.group, weights=np.sum(residual * self.residual, axis=1)) / self.diagonal
         )
         by_diagonal -= np.einsum("gh,gh->g", by_between, self.between) / self.diagonal
         by_diagonal += model * (2 * self.others - 1 / self.diagonal) / self.diagonal

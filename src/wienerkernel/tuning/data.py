@@ -16,6 +16,7 @@ from ..backend import arrays
 from ..kernels import Kernel
 from ..noise import Noise
 from ..noise.family import NoiseModel
+from ..posterior.input_noise import Linearization
 from ..smoother import Smoother
 from ..smoother.samples import Samples
 
@@ -38,6 +39,8 @@ class Data:
     ridge : float, default=None
         The ridge rho^2; None is the noise variance.
     trend : {None, "constant", "linear"}, default=None
+    input_noise : Linearization, default=None
+        Noise on the inputs, for a single output.
     """
 
     X: Array
@@ -45,6 +48,7 @@ class Data:
     noise_scale: FloatArray
     ridge: float | None = None
     trend: str | None = None
+    input_noise: Linearization | None = None
 
     @cached_property
     def samples(self) -> Samples:
@@ -58,12 +62,34 @@ class Data:
 
     def subset(self, rows: IntArray) -> Data:
         """Some of the samples, whose noise must be independent."""
-        return replace(self, X=arrays.take(self.X, rows), y=self.y[rows], noise_scale=self.noise_scale[rows])
+        return replace(
+            self,
+            X=arrays.take(self.X, rows),
+            y=self.y[rows],
+            noise_scale=self.noise_scale[rows],
+            input_noise=None if self.input_noise is None else self.input_noise.subset(rows),
+        )
 
-    def covariance(self, variance: float) -> FloatArray:
-        """Covariance of the noise: (n,) or (n, n)."""
+    def noise_covariance(self, variance: float) -> FloatArray:
+        """Covariance of the noise of the observations: (n,) or (n, n)."""
         scale = self.noise_scale
         return variance * (scale**2 if scale.ndim == 1 else scale @ scale.T)
+
+    def covariance(self, variance: float) -> FloatArray:
+        """Covariance of the noise of the samples, that on their inputs included: (n,) or (n, n)."""
+        return self._with_inputs(self.noise_covariance(variance))
+
+    def own_regularizer(self, variance: float) -> FloatArray:
+        """The covariance of the noise of the observations, or the given ridge in its place."""
+        own = self.noise_covariance(variance)
+        return own if self.ridge is None else np.full_like(own, self.ridge)
+
+    def regularizer(self, variance: float) -> FloatArray:
+        """The same with the noise on the inputs."""
+        return self._with_inputs(self.own_regularizer(variance))
+
+    def _with_inputs(self, covariance: FloatArray) -> FloatArray:
+        return covariance if self.input_noise is None else self.input_noise.added_to(covariance)
 
     def smoother(
         self, kernel: Kernel, noise: Noise, regularizer: FloatArray, out: FloatArray | None = None
@@ -71,8 +97,12 @@ class Data:
         """Smoother with these parts; ``regularizer`` has the shape of ``noise_scale``, ``out`` receives the factor."""
         old = self.samples
         samples = Samples(old.places, old.index, regularizer, old.scale)
-        targets = self.y - noise.mean() * self.mean_scale[:, None]
-        return Smoother(kernel, samples, targets, self.trend, out=out)
+        return Smoother(kernel, samples, self.centered(noise.mean()), self.trend, out=out)
+
+    def centered(self, mean: float) -> FloatArray:
+        """The responses without the mean of their noise, (n, n_y)."""
+        targets = self.y - mean * self.mean_scale[:, None]
+        return targets if self.input_noise is None else targets - self.input_noise.curvature[:, None]
 
     @cached_property
     def mean_scale(self) -> FloatArray:

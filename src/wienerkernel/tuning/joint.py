@@ -24,6 +24,7 @@ from ..smoother import Smoother
 from ..smoother.leave_one_out import projected_inverse, weighted_residual
 from ..transform import Transform
 from .data import Data, Parameters
+from .likelihood import by_regularizer
 from .search_box import elementary, kernel_per_input, search_box
 
 __all__ = ["JointFit", "JointLikelihood", "fit_joint"]
@@ -101,7 +102,9 @@ class JointLikelihood:
         data, noise = self.data_at(values), self.parameters.noise_at(values)
         old = self.data.samples
         samples = replace(old, row_regularizer=data.covariance(noise.var()), scale=data.noise_scale)
-        return Smoother(self.parameters.kernel_at(values), samples, data.y, self.data.trend, out=out)
+        return Smoother(
+            self.parameters.kernel_at(values), samples, data.centered(0.0), self.data.trend, out=out
+        )
 
     def _jacobian(self, values: FloatArray) -> float:
         transform = self.transform_at(values)
@@ -123,11 +126,10 @@ class JointLikelihood:
             sensitivity = add_outer(sensitivity, rows, 0.5 * n_outputs, 1.0)
         kernel = smoother.kernel
         gradient[: self.parameters.n_kernel] = kernel.pullback(smoother.places, sensitivity, symmetric=True)
-        by_log_scale = 2 * np.diagonal(sensitivity) * samples.regularizer
-        by_log_scale += np.bincount(
-            samples.index, weights=np.sum(smoother.within**2, axis=1) / samples.row_regularizer
+        own = self.parameters.noise_at(values).var() * samples.scale**2
+        by_log_scale = 2 * np.bincount(
+            samples.index, weights=by_regularizer(smoother, np.diagonal(sensitivity)) * own
         )
-        by_log_scale -= n_outputs * (np.bincount(samples.index) - 1)
         gradient[self.parameters.n_kernel] = by_log_scale.sum()
         gradient[: self._n_shared] += by_prior
         gradient[self.level] = self.phi.T @ (by_log_scale * slope) - weights
@@ -165,8 +167,10 @@ class JointLikelihood:
         smoother = self.smoother(values)
         samples = smoother.samples
         squared = projected_inverse(smoother) ** 2
-        information = 2 * np.outer(samples.regularizer, samples.regularizer) * squared
-        information.flat[:: len(information) + 1] += 2 * (np.bincount(samples.index) - 1)
+        own = samples.collapsed(self.parameters.noise_at(values).var() * samples.scale**2)
+        information = 2 * np.outer(own, own) * squared
+        share = own / samples.regularizer  # of the noise that has this level
+        information.flat[:: len(information) + 1] += 2 * (np.bincount(samples.index) - 1) * share**2
         slope = (1 - np.tanh(self.phi @ values[self.level] / BOUND) ** 2)[:, None] * self.phi
         n_outputs = smoother.targets.shape[1]
         return np.asarray(np.eye(self.phi.shape[1]) + n_outputs * (slope.T @ information @ slope))

@@ -63,6 +63,9 @@ def learn(
     TuningResult
     """
     auto = isinstance(noise, str) and noise == "auto"
+    if data.input_noise is not None and isinstance(noise, str) and noise == "residuals":
+        msg = "noise='residuals' cannot tell the noise of the observations from that on the inputs: give a law or a family"
+        raise ValueError(msg)
     if auto and not np.ptp(
         data.y
     ):  # nothing to learn from: normal noise of constant level, with the usual warning
@@ -123,8 +126,9 @@ def _shape(data: Data, fit: JointFit) -> tuple[Noise, float]:
     if len(data.y) < FEWEST or data.noise_scale.ndim == 2:
         return normal, 0.0
     smoother = data.smoother(fit.kernel, normal, data.covariance(normal.var()))
-    residual, model, spread = leave_one_out(smoother)
-    variance = model + normal.var() * (spread + data.noise_scale**2)
+    further = () if data.input_noise is None else (data.input_noise.variance,)
+    residual, model, spread, *of_input = leave_one_out(smoother, *further)
+    variance = sum([*further, *of_input], model + normal.var() * (spread + data.noise_scale**2))
     standardized = (residual[:, 0] / np.sqrt(variance)).ravel()
     scores = [(_score(data, fit.kernel, law), law) for law in (normal, *_candidates(standardized, fit.std))]
     base, (best, law) = scores[0][0], max(scores, key=lambda pair: pair[0])

@@ -16,7 +16,7 @@ from ..smoother import Smoother
 from ..smoother.leave_one_out import weighted_residual
 from .data import Data, Parameters
 
-__all__ = ["Likelihood", "relative_scales"]
+__all__ = ["Likelihood", "by_regularizer", "relative_scales"]
 
 NOTHING = 1e-24
 """An output whose square is a smaller fraction of the largest is rounding error."""
@@ -76,19 +76,16 @@ class Likelihood:
         """Value and gradient of shape (p,)."""
         data, parameters, smoother = self.data, self.parameters, self._smoother(values)
         kernel, noise = smoother.kernel, parameters.noise_at(values)
-        samples, (n, n_outputs) = smoother.samples, smoother.targets.shape
         value = smoother.log_likelihood()
         sensitivity = smoother.log_likelihood_sensitivity(overwrite_factor=True)  # its last use
         gradient = np.zeros(len(values))
         by_theta = kernel.pullback(smoother.places, sensitivity, symmetric=True)
         gradient[: parameters.n_kernel] = arrays.as_numpy(by_theta)
         if parameters.noise.free_std:
-            covariance = samples.regularizer
+            covariance = data.noise_covariance(noise.var())
             diagonal = arrays.as_numpy(arrays.diagonal(sensitivity))
             if covariance.ndim == 1:
-                by_variance = float(diagonal @ covariance)
-                by_variance += 0.5 * float(np.sum(smoother.within**2 / samples.row_regularizer[:, None]))
-                by_variance -= 0.5 * n_outputs * (n - samples.n_places)
+                by_variance = float(by_regularizer(smoother, diagonal) @ covariance)
             else:
                 by_variance = 2 * float(np.sum(np.tril(arrays.as_numpy(sensitivity), -1) * covariance))
                 by_variance += float(diagonal @ np.diagonal(covariance))
@@ -97,6 +94,20 @@ class Likelihood:
                 by_mean = float(np.sum(weighted_residual(smoother) * data.mean_scale[:, None]))
                 gradient[parameters.n_kernel] += by_mean * parameters.mean_slope(values, parameters.n_kernel)
         return value, gradient
+
+
+def by_regularizer(smoother: Smoother, diagonal: FloatArray) -> FloatArray:
+    """Derivative of the log-likelihood by the regularizer of each sample, (D,), of independent noise.
+
+    From the diagonal (U,) of its derivative (alpha alpha' - n_y A)/2 by K. Of the samples, A_ii is
+    (1 - share_i) / r_i + share_i^2 A_uu.
+    """
+    samples, n_outputs = smoother.samples, smoother.targets.shape[1]
+    inverse = np.sum(arrays.as_numpy(smoother.dual) ** 2, axis=1) - 2 * diagonal
+    inverse = (
+        n_outputs * (1 - samples.share) / samples.row_regularizer + samples.share**2 * inverse[samples.index]
+    )
+    return np.asarray(0.5 * (np.sum(weighted_residual(smoother) ** 2, axis=1) - inverse))
 
 
 def _output_scale(smoother: Smoother) -> FloatArray:

@@ -1,7 +1,7 @@
 """The leave-one-out log score under the exact law of every held-out sample, with its gradient.
 
 The score is the sum of the log densities of the leave-one-out residuals. Derivatives run backwards: from the densities
-to residuals, P2 and weights, to Q, and with dQ = -Q dK Q to the kernel.
+to residuals, P2 and weights, to Q, and with dQ = -Q dK Q to the kernel. Noise on the inputs counts as normal here.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from .data import Data, Parameters
 __all__ = ["LeaveOneOutScore"]
 
 SHAPE_STEP = 2e-4
+STD_STEP = 1e-4
 
 
 class _Laws:
@@ -81,10 +82,7 @@ class LeaveOneOutScore:
     def smoother(self, values: FloatArray) -> Smoother:
         """The smoother for these parameters, with the given ridge if there is one."""
         data, noise = self.data.in_numpy, self.parameters.noise_at(values)
-        regularizer = data.covariance(noise.var())
-        if data.ridge is not None:
-            regularizer = np.full_like(regularizer, data.ridge)
-        return data.smoother(self.parameters.kernel_at(values), noise, regularizer)
+        return data.smoother(self.parameters.kernel_at(values), noise, data.regularizer(noise.var()))
 
     @cached_property
     def _folds(self) -> list[tuple[IntArray, Centered]]:
@@ -99,12 +97,13 @@ class LeaveOneOutScore:
         """Laws of the residuals, the scale of the noise, and the densities by the law that scores the samples."""
         loo, parameters = LeaveOneOutLaws(self.smoother(values)), self.parameters
         scale = float(np.exp(values[parameters.n_kernel])) if parameters.noise.free_std else 1.0
-        weights = scale * loo.weights
+        weights, normal = scale * loo.weights, loo.model
+        if self.data.input_noise is not None:
+            normal = loo.without_noise(self._own_ridge(values, loo))
         row, x = np.repeat(loo.group, loo.residual.shape[1]), loo.residual.ravel()
         laws = self._folds or [(np.arange(x.size), self._laws(values[parameters.shapes]).law)]
         parts = [
-            (index, LogDensity(law, weights, loo.counts, loo.model, x[index], row[index]))
-            for index, law in laws
+            (index, LogDensity(law, weights, loo.counts, normal, x[index], row[index])) for index, law in laws
         ]
         return loo, scale, parts
 
@@ -126,7 +125,12 @@ class LeaveOneOutScore:
             by_weights += of_weights
         by_weights *= scale
         by_residual = by_residual.reshape(loo.residual.shape)
-        by_kernel, by_log_ridge = loo.pullback(by_residual, by_model, by_weights)
+        if self.data.input_noise is None:
+            by_kernel, by_log_ridge = loo.pullback(by_residual, by_model, by_weights)
+        else:
+            by_kernel, by_log_ridge = loo.pullback_without_noise(
+                self._own_ridge(values, loo), by_residual, by_model, by_weights
+            )
         gradient = np.zeros(len(values))
         kernel = smoother.kernel
         gradient[: parameters.n_kernel] = kernel.pullback(smoother.places, by_kernel, symmetric=True)
@@ -138,6 +142,8 @@ class LeaveOneOutScore:
                 by_std += 2 * by_log_ridge
             if noise.mean():
                 by_std += by_mean * parameters.mean_slope(values, parameters.n_kernel)
+            if self.data.input_noise is not None:
+                by_std = self._by_std(values)
             gradient[parameters.n_kernel] = by_std
         slopes = self._laws(values[parameters.shapes]).slopes
         for k, slope in enumerate(slopes, start=parameters.shapes.start):
@@ -145,6 +151,18 @@ class LeaveOneOutScore:
             if noise.mean():
                 gradient[k] += by_mean * parameters.mean_slope(values, k)
         return sum(float(part.value.sum()) for _, part in parts), gradient
+
+    def _own_ridge(self, values: FloatArray, loo: LeaveOneOutLaws) -> FloatArray:
+        """Regularizer of the groups without the part of the noise on the inputs, (G,)."""
+        return self.data.own_regularizer(self.parameters.noise_at(values).var())[loo.first]
+
+    def _by_std(self, values: FloatArray) -> float:
+        """Derivative by the logarithm of the noise's standard deviation, by central differences.
+
+        With noise on the inputs, the regularizer is not proportional to the variance of the noise.
+        """
+        step = np.where(np.arange(len(values)) == self.parameters.n_kernel, STD_STEP, 0.0)
+        return (self.value(values + step) - self.value(values - step)) / (2 * STD_STEP)
 
     def _residual_of_scale(self, loo: LeaveOneOutLaws) -> FloatArray:
         smoother = loo.smoother

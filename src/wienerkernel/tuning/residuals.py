@@ -80,7 +80,11 @@ def outside_support(data: Data, parameters: Parameters, values: FloatArray) -> i
     """Number of residuals that exceed the support of their own noise by four standard deviations of the rest."""
     noise = parameters.noise_at(values)
     lower, upper = (end - noise.mean() for end in noise.support())
-    if data.noise_scale.ndim == 2 or not (np.isfinite(lower) or np.isfinite(upper)):
+    if (
+        data.input_noise is not None
+        or data.noise_scale.ndim == 2
+        or not (np.isfinite(lower) or np.isfinite(upper))
+    ):
         return 0
     loo = LeaveOneOutLaws(LeaveOneOutScore(data, parameters).smoother(values))
     scale = loo.scale[loo.group]
