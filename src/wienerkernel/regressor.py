@@ -18,6 +18,7 @@ from .chaos import ChaosForm
 from .decisions.bounds import bound
 from .decisions.design import NextSample, SamplesNeeded, next_sample, samples_needed
 from .kernels import Kernel, as_kernel
+from .losses import check_setting, condition, is_linear
 from .noise import Noise
 from .noise.family import known_noise
 from .noise.level import NoiseLevel, check_noise_level, checked_level
@@ -99,6 +100,12 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         Precision of the kernel matrices. Single precision halves the memory and suits large, noisy data: results have
         about six digits unless the ridge is small, and none if it is below 1e-6 of the kernel's variance. ``"mixed"``
         keeps the factor in single precision and refines every solve to ten digits, which takes several times as long.
+    loss : "squared", default="squared"
+        The loss that the estimate minimizes.
+    inference : {None, "ep"}, default=None
+        None is the estimate that minimizes the loss. "ep" is the posterior of f under a Gaussian process prior and the
+        density of the noise, by expectation propagation. It is not linear in y, so methods that need the weights a(x)
+        refuse it.
 
     Attributes
     ----------
@@ -111,7 +118,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         kernel and the standard deviation of the noise are tuned; otherwise they are 1.
     tuning_result_ : TuningResult or None
         The tuned parameters by name, and the value of the objective.
-    posterior_ : Posterior
+    posterior_ : Posterior, or another object with its methods if the estimate is not linear in y
         The fitted model, which all methods evaluate.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -143,6 +150,8 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         n_restarts: int = 0,
         random_state: RandomState = None,
         dtype: str = "float64",
+        loss: Any = "squared",
+        inference: str | None = None,
     ) -> None:
         self.kernel = kernel
         self.noise = noise
@@ -154,6 +163,8 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         self.n_restarts = n_restarts
         self.random_state = random_state
         self.dtype = dtype
+        self.loss = loss
+        self.inference = inference
 
     @property
     def transform(self) -> Any:
@@ -213,9 +224,12 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         """
         inputs, outputs = self._data(X, y, reset=True)
         scale = check_noise_scale(noise_scale, inputs.shape[0], invertible=self.ridge is None)
+        check_setting(self.loss, self.inference, self.ridge, outputs, scale)
         kernel, noise, level, transform = self._learn(inputs, outputs, scale)
         trend = self._trend
         outputs, scale = _carried(inputs, outputs, scale, level, transform)
+        if not is_linear(self.loss, self.inference):
+            return self._fit_beyond(kernel, noise, inputs, outputs, scale, level, transform)
         regularizer, ridge = regularizer_of(self.ridge, scale, noise.var())
         samples = Samples.collapse(inputs, regularizer, scale)
         self.__dict__.pop("posterior_", None)  # two factors may not fit into memory
@@ -227,6 +241,31 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         self.posterior_ = Posterior(
             smoother, noise, outputs.ndim == 1, self.ridge is None, units, level, transform
         )
+        return self
+
+    def _fit_beyond(
+        self,
+        kernel: Kernel,
+        noise: Noise,
+        inputs: Array,
+        outputs: FloatArray,
+        scale: FloatArray,
+        level: NoiseLevel | None,
+        transform: Transform | None,
+    ) -> WienerKernelRegressor:
+        """Fit a model whose estimate is not linear in y, on the scale of the transform."""
+        posterior: Any = condition(
+            kernel,
+            noise,
+            np.asarray(arrays.as_numpy(inputs), dtype=np.float64),
+            outputs,
+            scale,
+            trend=self._trend,
+            inference=self.inference,
+            level=level,
+            transform=transform,
+        )
+        self.kernel_, self.noise_, self.ridge_, self.posterior_ = kernel, noise, noise.var(), posterior
         return self
 
     @property

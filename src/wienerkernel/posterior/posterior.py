@@ -25,7 +25,7 @@ from .input_noise import Linearization, NoiseTerm
 from .parts import LeaveOneOut, PredictionGradient, Uncertainty
 from .transformed import TransformedDistribution
 
-__all__ = ["Posterior"]
+__all__ = ["Posterior", "observation_scale"]
 
 
 @dataclass(frozen=True)
@@ -113,15 +113,7 @@ class Posterior:
 
         There are several where the level is learned: its own uncertainty makes the noise a mixture.
         """
-        given = np.ones(X.shape[0]) if noise_scale is None else noise_scale
-        if self.level is None:
-            return given[None], np.ones(1)
-        inputs = arrays.as_numpy(X)
-        scale = given * checked_level(self.level(inputs), len(inputs))
-        if not isinstance(self.level, Level):
-            return scale[None], np.ones(1)
-        nodes, probabilities = level_nodes(self.level.log_variance(inputs))
-        return scale * np.exp(nodes), probabilities
+        return observation_scale(self.level, X, noise_scale)
 
     def _parts(self, X: Array, noise_scale: FloatArray | None = None) -> tuple[Array, dict[str, Array]]:
         """Mean of the smoother (m, n_y), and the variances by cause without the scales of the outputs (m,)."""
@@ -248,3 +240,16 @@ class Posterior:
         if not self.single_output:
             weights = weights[:, None, :] * self.output_scale[:, None]
         return lift(expansion, weights, mean)
+
+
+def observation_scale(level: NoiseLevel | None, X: Array, noise_scale: FloatArray | None = None) -> Nodes:
+    """Scales s of the noise s M of new observations at the rows of X, (k, m), and their probabilities (k,)."""
+    given = np.ones(X.shape[0]) if noise_scale is None else noise_scale
+    if level is None:
+        return given[None], np.ones(1)
+    inputs = arrays.as_numpy(X)
+    scale = given * checked_level(level(inputs), len(inputs))
+    if not isinstance(level, Level):
+        return scale[None], np.ones(1)
+    nodes, probabilities = level_nodes(level.log_variance(inputs))
+    return scale * np.exp(nodes), probabilities

@@ -1,0 +1,51 @@
+"""What models whose estimate is not linear in y have in common: they refuse what needs the weights a(x)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._typing import FloatArray
+from ..noise import Noise
+from ..noise.level import NoiseLevel
+from ..posterior import Posterior
+from ..posterior.posterior import observation_scale
+from ..transform import Transform
+
+__all__ = ["NonlinearPosterior"]
+
+
+class NonlinearPosterior:
+    """A fitted model behind the interface of :class:`Posterior`, for a single output.
+
+    Parameters
+    ----------
+    setting : str
+        The arguments of the estimator that make the model nonlinear, for messages.
+    noise : Noise
+    level : callable or None
+    transform : Transform or None
+    """
+
+    single_output = True
+    output_scale = np.ones(1)
+
+    def __init__(
+        self, setting: str, noise: Noise, level: NoiseLevel | None = None, transform: Transform | None = None
+    ) -> None:
+        self.setting, self.noise, self.level, self.transform = setting, noise, level, transform
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("__") and (hasattr(Posterior, name) or name in Posterior.__dataclass_fields__):
+            msg = (
+                f"this needs an estimate that is linear in y; the model has {self.__dict__['setting']}: use loss='squared' "
+                "and inference=None"
+            )
+            raise ValueError(msg)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def aleatoric(self, X: FloatArray, noise_scale: FloatArray | None) -> FloatArray:
+        """Variance of the noise of new observations, (m,)."""
+        scale, probabilities = observation_scale(self.level, X, noise_scale)
+        return np.asarray(self.noise.var() * (probabilities @ scale**2))

@@ -1,0 +1,81 @@
+"""From data to a model whose estimate is not linear in y."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from sklearn.exceptions import ConvergenceWarning
+
+from .._typing import FloatArray
+from ..kernels import Kernel
+from ..noise import Noise
+from ..noise.level import NoiseLevel
+from ..transform import Transform
+from .base import NonlinearPosterior
+from .coordinates import Coordinates, Observed
+from .posterior import FullPosterior, NormalWeights
+from .propagation import REACHED, propagate
+
+__all__ = ["INFERENCES", "check_setting", "condition", "is_linear"]
+
+INFERENCES = (None, "ep")
+
+
+SQUARED = "squared"
+
+
+def is_linear(loss: Any, inference: Any) -> bool:
+    """Whether the estimate is linear in y."""
+    return inference is None and isinstance(loss, str) and loss == SQUARED
+
+
+def check_setting(loss: Any, inference: Any, ridge: Any, outputs: FloatArray, scale: FloatArray) -> None:
+    """Refuse settings and data that only the linear estimate can deal with."""
+    if inference not in INFERENCES:
+        raise ValueError(f"inference must be one of {', '.join(map(repr, INFERENCES))}, got {inference!r}")
+    if is_linear(loss, inference):
+        return
+    if inference is not None and not is_linear(loss, None):
+        raise ValueError(
+            f"loss and inference exclude each other: got loss={loss!r} and inference={inference!r}"
+        )
+    if inference is not None and ridge is not None:
+        raise ValueError(
+            f"with inference={inference!r}, the noise takes the place of the ridge: set ridge=None"
+        )
+    if outputs.ndim == 2:
+        raise ValueError("loss and inference need a single output: fit one model for each column of y")
+    if scale.ndim == 2:
+        raise ValueError("loss and inference need independent noise: noise_scale must have shape (n,)")
+
+
+def condition(
+    kernel: Kernel,
+    noise: Noise,
+    X: FloatArray,
+    y: FloatArray,
+    scale: FloatArray,
+    *,
+    trend: str | None,
+    inference: str | None,
+    level: NoiseLevel | None = None,
+    transform: Transform | None = None,
+) -> NonlinearPosterior:
+    """The model for given kernel and noise.
+
+    Warns
+    -----
+    sklearn.exceptions.ConvergenceWarning
+        If expectation propagation or the sampling did not converge, with what was reached.
+    """
+    observed = Observed.of(X, y, scale)
+    found = propagate(Coordinates.at(kernel, observed.places, trend), observed, noise)
+    setting = f"inference={inference!r}"
+    if not found.converged:
+        message = (
+            f"expectation propagation did not converge: after {found.sweeps} sweeps a marginal is off by "
+            f"{found.residual:.2g} standard deviations, more than {REACHED:g}"
+        )
+        warnings.warn(message, ConvergenceWarning, stacklevel=3)
+    return FullPosterior(setting, noise, found, NormalWeights(found.posterior), level, transform)

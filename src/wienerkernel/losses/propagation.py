@@ -1,0 +1,255 @@
+"""Expectation propagation: the posterior of f under noise of any density, as a Gaussian process.
+
+Each sample's density p(y_i - f) is replaced by a site exp(-tau_i f^2 / 2 + nu_i f), whose tau may be negative. All
+sites are updated at once, with power alpha < 1 and adaptive damping: Minka (2001, 2004), Seeger (2005).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import cho_solve, solve_triangular
+from scipy.linalg.lapack import dpotrf
+
+from .._typing import FloatArray
+from ..noise import Noise
+from .coordinates import Coordinates, Observed
+from .density import NoiseDensity
+from .tilted import tilted_moments
+
+__all__ = ["GaussianPosterior", "Propagation", "propagate"]
+
+SCHEDULE = ((0.8, 100), (0.5, 150))
+"""Powers, and the most sweeps with each: the second where the first does not reach `REACHED`."""
+CONVERGED, REACHED = 1e-6, 1e-2
+START_STEP, SMALLEST_STEP = 0.5, 0.02
+
+
+class GaussianPosterior(NamedTuple):
+    """Weights w of the coordinates given the sites: normal with this mean, and covariance (CC')^-1.
+
+    ``mean_at`` and ``variance_at`` are those of f at the places, (U,).
+    """
+
+    factor: FloatArray
+    mean: FloatArray
+    mean_at: FloatArray
+    variance_at: FloatArray
+
+
+@dataclass(frozen=True)
+class Propagation:
+    """A fixed point of expectation propagation, or the best iterate.
+
+    Attributes
+    ----------
+    tau, nu : ndarray of shape (n,)
+        Sites.
+    residual : float
+        Largest mismatch of a marginal with its tilted law: of means in standard deviations, and of log variances.
+    sweeps : int
+    power : float
+    log_evidence : float
+        Approximate log density of y; with a trend, up to a constant.
+    """
+
+    coordinates: Coordinates
+    observed: Observed
+    noise: Noise
+    tau: FloatArray
+    nu: FloatArray
+    residual: float
+    sweeps: int
+    power: float
+    log_evidence: float
+
+    @property
+    def converged(self) -> bool:
+        """Whether all marginals match their tilted laws within 1 %."""
+        return self.residual <= REACHED
+
+    @cached_property
+    def posterior(self) -> GaussianPosterior:
+        """The Gaussian posterior of the weights."""
+        posterior = gaussian(self.coordinates, self.observed, self.tau, self.nu)
+        assert posterior is not None  # the sites were accepted with it
+        return posterior
+
+    def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Mean of f, and the variances of phi(x)'w and of the rest at the rows of X, each (m,)."""
+        phi, rest = self.coordinates.features(X)
+        root = solve_triangular(self.posterior.factor, phi.T, lower=True)
+        return phi @ self.posterior.mean, np.einsum("ij,ij->j", root, root), rest
+
+    def kernel_gradient(self) -> FloatArray:
+        """Gradient of the log evidence with respect to the kernel's ``theta``, (p,), at a fixed point."""
+        tau, nu = self.observed.per_place(self.tau), self.observed.per_place(self.nu)
+        weighted = tau[:, None] * self.coordinates.phi
+        covariance = weighted @ cho_solve((self.posterior.factor, True), weighted.T)
+        b = nu - tau * self.posterior.mean_at
+        sensitivity = 0.5 * (np.outer(b, b) + covariance - np.diag(tau))
+        return self.coordinates.kernel.pullback(self.coordinates.places, sensitivity, symmetric=True)
+
+    def noise_derivative(self, noise: Noise) -> float:
+        """Log evidence with another law at the same cavities; its derivative is that of the log evidence."""
+        cavity = _Cavity.of(self.posterior, self.observed, self.tau, self.nu, self.power)
+        log_integral = _tilt(NoiseDensity.of(noise), self.observed, cavity, self.power)[0]
+        return float(np.sum(log_integral) / self.power)
+
+
+class _Cavity(NamedTuple):
+    """Precisions and precision times mean of f at the samples without alpha times their own site, each (n,)."""
+
+    precision: FloatArray
+    shift: FloatArray
+
+    @classmethod
+    def of(
+        cls, posterior: GaussianPosterior, observed: Observed, tau: FloatArray, nu: FloatArray, power: float
+    ) -> _Cavity:
+        """The cavities of a posterior."""
+        precision = 1 / posterior.variance_at[observed.index]
+        return cls(precision - power * tau, posterior.mean_at[observed.index] * precision - power * nu)
+
+
+def gaussian(
+    coordinates: Coordinates, observed: Observed, tau: FloatArray, nu: FloatArray
+) -> GaussianPosterior | None:
+    """The posterior for these sites, or None if it is not proper."""
+    phi = coordinates.phi
+    matrix = phi.T @ (observed.per_place(tau)[:, None] * phi)
+    matrix.flat[:: len(matrix) + 1] += coordinates.precision
+    factor, info = dpotrf(matrix, lower=1, clean=1)
+    if info != 0 or not np.all(np.isfinite(factor)):
+        return None
+    root = solve_triangular(factor, phi.T, lower=True, check_finite=False)
+    mean = cho_solve((factor, True), phi.T @ observed.per_place(nu), check_finite=False)
+    return GaussianPosterior(factor, mean, phi @ mean, np.einsum("ij,ij->j", root, root))
+
+
+def propagate(
+    coordinates: Coordinates, observed: Observed, noise: Noise, start: Propagation | None = None
+) -> Propagation:
+    """Run expectation propagation, from the sites of normal noise or from those of another run."""
+    density = NoiseDensity.of(noise)
+    tau: FloatArray = 1 / (noise.var() * observed.scale**2)
+    nu: FloatArray = (observed.y - observed.scale * noise.mean()) * tau
+    if start is not None:
+        tau, nu = start.tau, start.nu
+    best: Propagation | None = None
+    for power, sweeps in SCHEDULE:
+        found = _sweeps(coordinates, observed, noise, density, tau, nu, power, sweeps)
+        best = found if best is None or found.residual < best.residual else best
+        if best.converged:
+            break
+    assert best is not None
+    return best
+
+
+def _sweeps(
+    coordinates: Coordinates,
+    observed: Observed,
+    noise: Noise,
+    density: NoiseDensity,
+    tau: FloatArray,
+    nu: FloatArray,
+    power: float,
+    most: int,
+) -> Propagation:
+    """Damped parallel sweeps; the iterate with the smallest residual."""
+    posterior = gaussian(coordinates, observed, tau, nu)
+    if posterior is None:
+        msg = "the posterior is improper: too few samples for the trend; use trend=None or add samples"
+        raise ValueError(msg)
+    step, last, best = START_STEP, np.zeros(0), None
+    for sweep in range(1, most + 1):
+        cavity = _Cavity.of(posterior, observed, tau, nu, power)
+        log_integral, mean, variance = _tilt(density, observed, cavity, power)
+        mean_at, variance_at = posterior.mean_at[observed.index], posterior.variance_at[observed.index]
+        off = np.maximum(
+            np.abs(mean - mean_at) / np.sqrt(variance_at), np.abs(np.log(variance / variance_at))
+        )
+        residual = float(np.max(np.where(np.isfinite(off), off, np.inf)))
+        if best is None or residual < best.residual:
+            evidence = _log_evidence(posterior, observed, nu, cavity, log_integral, power)
+            best = Propagation(coordinates, observed, noise, tau, nu, residual, sweep, power, evidence)
+        if residual < CONVERGED:
+            break
+        wanted = (
+            (1 / variance - cavity.precision) / power - tau,
+            (mean / variance - cavity.shift) / power - nu,
+        )
+        # in units of the posterior, so that both kinds of steps count
+        now = np.concatenate(
+            [wanted[0] * variance_at, (wanted[1] - wanted[0] * mean_at) * np.sqrt(variance_at)]
+        )
+        now = np.where(np.isfinite(now), now, 0.0)
+        if last.size:
+            cosine = float(now @ last) / max(float(np.linalg.norm(now) * np.linalg.norm(last)), 1e-300)
+            step = (
+                max(0.6 * step, SMALLEST_STEP)
+                if cosine < -0.1
+                else min(1.15 * step, 1.0)
+                if cosine > 0.3
+                else step
+            )
+        last = now
+        moved = _move(coordinates, observed, (tau, nu), wanted, step, power)
+        if moved is None:
+            break
+        tau, nu, posterior = moved
+    assert best is not None
+    return best
+
+
+def _move(
+    coordinates: Coordinates,
+    observed: Observed,
+    sites: tuple[FloatArray, FloatArray],
+    wanted: tuple[FloatArray, FloatArray],
+    step: float,
+    power: float,
+) -> tuple[FloatArray, FloatArray, GaussianPosterior] | None:
+    """The sites after a step, which is halved until the posterior and all cavities are proper."""
+    usable = np.isfinite(wanted[0]) & np.isfinite(wanted[1])
+    for _ in range(30):
+        tau, nu = (
+            site + step * np.where(usable, change, 0.0) for site, change in zip(sites, wanted, strict=True)
+        )
+        posterior = gaussian(coordinates, observed, tau, nu)
+        if posterior is not None and np.all(1 / posterior.variance_at[observed.index] > power * tau):
+            return tau, nu, posterior
+        step /= 2
+    return None
+
+
+def _tilt(
+    density: NoiseDensity, observed: Observed, cavity: _Cavity, power: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Log integrals, means and variances of p(y - f)^alpha times the cavities, each (n,)."""
+    unit = observed.scale * density.scale
+    origin = observed.y - observed.scale * density.loc
+    std = 1 / np.sqrt(cavity.precision)
+    center = cavity.shift / cavity.precision
+    log_integral, mean, variance = tilted_moments(density, (origin - center) / unit, std / unit, power)
+    return log_integral - power * np.log(unit), origin - unit * mean, unit**2 * variance
+
+
+def _log_evidence(
+    posterior: GaussianPosterior,
+    observed: Observed,
+    nu: FloatArray,
+    cavity: _Cavity,
+    log_integral: FloatArray,
+    power: float,
+) -> float:
+    """Log of the integral of the product of the sites, each scaled to match its tilted integral."""
+    mean, variance = posterior.mean_at[observed.index], posterior.variance_at[observed.index]
+    ratio = 0.5 * (cavity.shift**2 / cavity.precision - mean**2 / variance)
+    ratio -= 0.5 * np.log(cavity.precision * variance)
+    return float(
+        -np.sum(np.log(np.diag(posterior.factor))) + 0.5 * nu @ mean + np.sum(log_integral + ratio) / power
+    )
