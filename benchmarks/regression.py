@@ -147,14 +147,14 @@ def small(threads):
 
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(50, 4)), rng.normal(size=50)
-    predictor = WienerKernelRegressor(2.0 * RBF(2.0), tuning=None).fit(X, y).predictor()
+    predictor = WienerKernelRegressor(2.0 * RBF(2.0), trend=None, tuning=None).fit(X, y).predictor()
     x = X[0].copy()
     seconds = min(timed(lambda: predictor(x), 20_000) for _ in range(5))
     work = "lean predictor, one point, D = 50"
     print(f"\n{work}: {1e6 * seconds:.2f} us  " + verdict(work, "8 us", seconds < 8e-6), flush=True)
 
     X, y = rng.normal(size=(3000, 8)), rng.normal(size=3000)
-    model = WienerKernelRegressor(2.0 * RBF(np.full(8, 2.0)), tuning=None).fit(X[:2000], y[:2000])
+    model = WienerKernelRegressor(2.0 * RBF(np.full(8, 2.0)), trend=None, tuning=None).fit(X[:2000], y[:2000])
     start = time.perf_counter()
     for i in range(2000, 3000):
         model.partial_fit(X[i : i + 1], y[i : i + 1])

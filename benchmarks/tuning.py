@@ -77,7 +77,7 @@ def predict(method, name, X, y, X_test):
         return mean, stats.norm(mean, std), model.kernel_.k1.k2.length_scale
     noise, objective = METHODS[method]
     noise = {"known": standardized(name), "family": name}.get(noise, noise)
-    model = WienerKernelRegressor(1.0 * RBF(1.0), noise=noise, tuning=objective).fit(X, y)
+    model = WienerKernelRegressor(1.0 * RBF(1.0), noise=noise, trend=None, tuning=objective).fit(X, y)
     law = model.predict_distribution(X_test, of="observation")
     return model.predict(X_test), law, model.kernel_.k2.length_scale
 

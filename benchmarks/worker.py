@@ -84,7 +84,7 @@ def ours(task, n):
         likelihood = Likelihood(Data(X, y[:, None], np.ones(n)), parameters)
         values = np.append(kernel.theta, 0.5 * np.log(NOISE))
         return lambda: likelihood(values)
-    model = WienerKernelRegressor(kernel, noise=f"norm(0, {NOISE**0.5})", tuning=None)
+    model = WienerKernelRegressor(kernel, noise=f"norm(0, {NOISE**0.5})", trend=None, tuning=None)
     if task == "parts":
 
         def run():

@@ -24,7 +24,7 @@ def truth(x):
 
 def fit(n_places, n_repeats, noise):
     """Fit repeated samples at evenly spaced locations."""
-    model = WienerKernelRegressor(4.21**2 * RBF(3.59), noise=noise, tuning=None)
+    model = WienerKernelRegressor(4.21**2 * RBF(3.59), noise=noise, trend=None, tuning=None)
     x = np.repeat(np.linspace(-5, 5, n_places), n_repeats)
     draws = LAWS[noise](np.random.default_rng([0, n_places, n_repeats]), len(x))
     return model.fit(x[:, None], truth(x) + draws), x, truth(x) + draws

@@ -24,7 +24,9 @@ def truth(x):
 generator = np.random.default_rng(0)
 X = np.array([[-5.0], [0.0], [5.0]])
 y = truth(X[:, 0]) + generator.gamma(0.25, 2, 3)
-model = WienerKernelRegressor(4.21**2 * RBF(3.59), noise="gamma(0.25, scale=2)", tuning=None).fit(X, y)
+model = WienerKernelRegressor(4.21**2 * RBF(3.59), noise="gamma(0.25, scale=2)", trend=None, tuning=None).fit(
+    X, y
+)
 
 # %%
 # How many samples?
@@ -60,7 +62,9 @@ print("average variance before and after:", plan.variance[[0, -1]].round(3))
 # After these measurements, the model has the planned variance.
 
 planned = plan.points
-after = WienerKernelRegressor(4.21**2 * RBF(3.59), noise="gamma(0.25, scale=2)", tuning=None).fit(X, y)
+after = WienerKernelRegressor(4.21**2 * RBF(3.59), noise="gamma(0.25, scale=2)", trend=None, tuning=None).fit(
+    X, y
+)
 after.partial_fit(planned, truth(planned[:, 0]) + generator.gamma(0.25, 2, len(planned)))
 print("average variance of the new model:", after.uncertainty(candidates).epistemic.mean().round(3))
 
@@ -87,7 +91,7 @@ plt.show()
 repeats = np.arange(0, 31)
 parts = []
 for n in repeats:
-    grown = WienerKernelRegressor(4.21**2 * RBF(3.59), noise="gamma(0.25, scale=2)", tuning=None)
+    grown = WienerKernelRegressor(4.21**2 * RBF(3.59), noise="gamma(0.25, scale=2)", trend=None, tuning=None)
     grown.fit(np.vstack([X, np.full((n, 1), 8.0)]), np.zeros(3 + n))
     u = grown.uncertainty([[8.0]])
     parts.append((u.noise[0], u.model[0]))

@@ -25,10 +25,11 @@ grid = np.linspace(0, 10, 200)[:, None]
 # --------------
 #
 # With normal noise and the default ridge, the mean and the standard deviation are the same as in scikit-learn. Instead
-# of the variance `alpha`, we specify the law `noise`; `optimizer=None` becomes `tuning=None`.
+# of the variance `alpha`, we specify the law `noise`; `optimizer=None` becomes `tuning=None`. scikit-learn assumes the
+# mean 0, which is `trend=None`; the default here is an unknown constant.
 
 gpr = GaussianProcessRegressor(1.5 * sk.RBF(1.2), alpha=0.04, optimizer=None).fit(X, y)
-model = WienerKernelRegressor(1.5 * RBF(1.2), noise="norm(0, 0.2)", tuning=None).fit(X, y)
+model = WienerKernelRegressor(1.5 * RBF(1.2), noise="norm(0, 0.2)", trend=None, tuning=None).fit(X, y)
 mean, std = gpr.predict(grid, return_std=True)
 ours, spread = model.predict(grid, return_std=True)
 print(f"largest difference of the means {np.abs(mean - ours).max():.0e}")
@@ -45,7 +46,7 @@ print(f"log-likelihood {gpr.log_marginal_likelihood_value_:.6f} and {model.log_l
 # from the defaults replace the priors.
 
 gpr = GaussianProcessRegressor(1.0 * sk.RBF(1.0) + sk.WhiteKernel(1.0)).fit(X, y)
-model = WienerKernelRegressor(1.0 * sk.RBF(1.0)).fit(X, y)
+model = WienerKernelRegressor(1.0 * sk.RBF(1.0), trend=None).fit(X, y)
 print(gpr.kernel_)
 print({name: round(value, 3) for name, value in model.tuning_result_.parameters.items()})
 print(f"log-likelihood {gpr.log_marginal_likelihood_value_:.4f} and {model.log_likelihood():.4f}")

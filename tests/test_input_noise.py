@@ -30,7 +30,7 @@ def two_terms(law, slopes, ridge=None):
     """A model whose samples have the noise SCALE M and slopes E, given rather than found."""
     noise = as_input_noise(law, 1)
     linear = Linearization(noise, slopes[:, None], np.zeros(len(slopes)))
-    base = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.3)", tuning=None, ridge=ridge).fit(
+    base = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.3)", trend=None, tuning=None, ridge=ridge).fit(
         X, Y, noise_scale=SCALE
     )
     samples = base.posterior_.smoother.samples
@@ -47,7 +47,9 @@ class TestTwoNormalTerms:
     @pytest.fixture
     def models(self):
         scale = np.sqrt(SCALE**2 + (0.5 * SLOPES / 0.3) ** 2)
-        one = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.3)", tuning=None).fit(X, Y, noise_scale=scale)
+        one = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.3)", trend=None, tuning=None).fit(
+            X, Y, noise_scale=scale
+        )
         return two_terms("norm(0, 0.5)", SLOPES), one
 
     def test_the_parts_add_up(self, models):

@@ -32,7 +32,7 @@ from wienerkernel.tuning.data import Data
 @pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning"
 )  # data without noise, and the like
-@parametrize_with_checks([WienerKernelRegressor(), WienerKernelRegressor(trend="constant")])
+@parametrize_with_checks([WienerKernelRegressor(), WienerKernelRegressor(trend=None)])
 def test_scikit_learn_estimator_checks(estimator, check):
     check(estimator)
 
@@ -56,7 +56,7 @@ KERNELS = [
 @pytest.mark.parametrize(("ours", "theirs"), KERNELS, ids=lambda k: type(k).__name__)
 def test_agreement_with_scikit_learn_gpr(ours, theirs, data):
     X, y, Z = data
-    model = WienerKernelRegressor(ours, noise=stats.norm(scale=0.3), tuning=None).fit(X, y)
+    model = WienerKernelRegressor(ours, noise=stats.norm(scale=0.3), trend=None, tuning=None).fit(X, y)
     peer = GaussianProcessRegressor(theirs, alpha=0.09, optimizer=None).fit(X, y)
     mean, std = model.predict(Z, return_std=True)
     expected_mean, expected_std = peer.predict(Z, return_std=True)
@@ -224,7 +224,7 @@ def test_each_query_row_is_evaluated_once_against_the_data(data, ask, monkeypatc
             met.extend(map(tuple, A))
         return np.exp(-0.5 * np.sum((A[:, None] - B) ** 2, axis=2))
 
-    model = WienerKernelRegressor(kernel, noise="norm(0, 0.5)", tuning=None).fit(X, y)
+    model = WienerKernelRegressor(kernel, noise="norm(0, 0.5)", trend=None, tuning=None).fit(X, y)
     met.clear()
     ask(model, Z)
     assert sorted(row for row in met if row not in set(map(tuple, X))) == sorted(map(tuple, Z))
@@ -255,7 +255,8 @@ def test_repeated_samples_cost_only_their_places():
 def test_tuning_scores_the_smoother_that_is_fitted_also_with_a_ridge_and_unequal_scales():
     X, y, scale = np.array([[0.0], [0.0], [1.0]]), np.array([0.0, 1.0, 2.0]), np.array([1.0, 3.0, 1.0])
     fitted = WienerKernelRegressor(RBF(1.0), ridge=0.5, tuning=None).fit(X, y, noise_scale=scale)
-    scored = Data(X, y[:, None], scale, ridge=0.5).smoother(RBF(1.0), as_noise("norm(0, 1)"), np.full(3, 0.5))
+    data = Data(X, y[:, None], scale, ridge=0.5, trend="constant")
+    scored = data.smoother(RBF(1.0), as_noise("norm(0, 1)"), np.full(3, 0.5))
     np.testing.assert_allclose(scored.mean(X)[:, 0], fitted.predict(X), rtol=1e-13)
 
 
@@ -294,7 +295,10 @@ def test_a_trend_extrapolates_what_the_kernel_forgets():
     X = np.linspace(0, 1, 15)[:, None]
     y = 3.0 + 2.0 * X[:, 0]
     far = np.array([[10.0]])
-    assert abs(WienerKernelRegressor(RBF(0.3), ridge=1e-6, tuning=None).fit(X, y).predict(far)[0]) < 1e-6
+    assert (
+        abs(WienerKernelRegressor(RBF(0.3), ridge=1e-6, trend=None, tuning=None).fit(X, y).predict(far)[0])
+        < 1e-6
+    )
     assert WienerKernelRegressor(RBF(0.3), ridge=1e-6, trend="constant", tuning=None).fit(X, y).predict(far)[
         0
     ] == pytest.approx(4, abs=1)
@@ -305,7 +309,8 @@ def test_a_trend_extrapolates_what_the_kernel_forgets():
 
 class TestUglyCases:
     def test_one_row(self):
-        model = WienerKernelRegressor(RBF(1.0), noise="gamma(0.25, scale=2)", tuning=None).fit([[0.0]], [1.5])
+        model = WienerKernelRegressor(RBF(1.0), noise="gamma(0.25, scale=2)", trend=None, tuning=None)
+        model.fit([[0.0]], [1.5])
         assert model.predict([[0.0]])[0] == pytest.approx(0.5)  # k / (k + rho^2) (y - m0)
         u = model.uncertainty([[0.0], [100.0]])
         np.testing.assert_allclose(u.noise, [0.25, 0.0], atol=1e-12)
@@ -313,9 +318,22 @@ class TestUglyCases:
         assert model.loo().mean[0] == pytest.approx(0.0)
         np.testing.assert_allclose(model.loo().model, 1.0)
 
-    def test_all_rows_the_same(self):
-        model = WienerKernelRegressor(RBF(1.0), tuning=None).fit(np.zeros((50, 2)), np.arange(50.0))
-        assert model.predict([[0.0, 0.0]])[0] == pytest.approx(24.5 * 50 / 51)
+    def test_one_row_and_a_constant_trend(self):
+        model = WienerKernelRegressor(RBF(1.0), noise="gamma(0.25, scale=2)", tuning=None).fit([[0.0]], [1.5])
+        np.testing.assert_allclose(model.predict([[0.0], [100.0]]), 1.0)  # y - m0
+        u = model.uncertainty([[0.0], [100.0]])
+        np.testing.assert_allclose(u.noise, 1.0)
+        np.testing.assert_allclose(u.model, [0.0, 2.0], atol=1e-12)  # f(0) = y - M, and f(0) - f(100)
+        with pytest.raises(ValueError, match="sample 0 cannot be left out"):
+            model.loo()
+        with pytest.raises(ValueError, match="sample 0 cannot be left out"):
+            model.score_report()
+
+    @pytest.mark.parametrize(("trend", "mean"), [(None, 24.5 * 50 / 51), ("constant", 24.5)])
+    def test_all_rows_the_same(self, trend, mean):
+        model = WienerKernelRegressor(RBF(1.0), trend=trend, tuning=None)
+        model.fit(np.zeros((50, 2)), np.arange(50.0))
+        assert model.predict([[0.0, 0.0]])[0] == pytest.approx(mean)
 
     def test_tiny_ridge_interpolates(self):
         X = np.linspace(0, 10, 8)[:, None]
@@ -334,7 +352,8 @@ class TestUglyCases:
 
     def test_a_far_point_knows_only_the_prior(self, data):
         X, y, _ = data
-        model = WienerKernelRegressor(RBF(1.0), noise="gamma(0.25, scale=2)", tuning=None).fit(X, y)
+        model = WienerKernelRegressor(RBF(1.0), noise="gamma(0.25, scale=2)", trend=None, tuning=None)
+        model.fit(X, y)
         far = [[1e3, 1e3]]
         assert model.predict(far)[0] == 0.0
         Y = model.predict_distribution(far)
@@ -469,10 +488,10 @@ def test_the_fast_predictor_equals_the_estimator(data):
 
 def test_the_ridge_path_equals_refits(data):
     X, y, Z = data
-    model = WienerKernelRegressor(RBF(1.3), tuning=None).fit(X, y)
+    model = WienerKernelRegressor(RBF(1.3), trend=None, tuning=None).fit(X, y)
     path = model.ridge_path([0.1, 1.0])
     for mean, ridge in zip(path.mean(Z), path.ridges, strict=True):
-        refit = WienerKernelRegressor(RBF(1.3), ridge=float(ridge), tuning=None).fit(X, y)
+        refit = WienerKernelRegressor(RBF(1.3), ridge=float(ridge), trend=None, tuning=None).fit(X, y)
         np.testing.assert_allclose(mean[:, 0], refit.predict(Z), rtol=1e-10)
 
 

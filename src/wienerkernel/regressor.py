@@ -75,12 +75,12 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         mixture or a chaos expansion. Unknown parameters are tuned: None is normal noise of unknown variance (the
         standard normal law if ``tuning=None``), a :class:`Family` or a bare name such as ``"gamma"`` has free scale and
         shapes, and ``"residuals"`` takes the shape from replicates or leave-one-out residuals. ``"auto"`` learns a
-        noise level and, for positive y, a transform as well, and the shape of the noise where it is clearly not normal;
-        it has at least a constant trend.
+        noise level and, for positive y, a transform as well, and the shape of the noise where it is clearly not normal.
     ridge : float, default=None
         The ridge rho^2. None is the noise (co)variance, for which the mean is that of a Gaussian process.
-    trend : {None, "constant", "linear"}, default=None
-        Basis functions that are estimated without penalty (universal kriging).
+    trend : {None, "constant", "linear"}, default="constant"
+        Basis functions that are estimated without penalty (universal kriging). With None, the estimate tends to 0 far
+        from the data, as in the paper.
     noise_level : None, "input", "mean" or callable, default=None
         The level s(x) of the noise s(x) M: constant, learned as a smooth function of x or of the fitted mean, or given
         as a function that takes an array (m, d) and returns positive values (m,).
@@ -131,7 +131,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
     >>> X = np.linspace(-5, 5, 5)[:, None]
     >>> y = 0.01 * X[:, 0] ** 3 - 0.2 * X[:, 0] ** 2 + 0.2 * X[:, 0]
     >>> kernel, noise = 4.21**2 * RBF(3.59), stats.gamma(0.25, scale=2)
-    >>> model = WienerKernelRegressor(kernel, noise=noise, tuning=None).fit(X, y + 0.5)
+    >>> model = WienerKernelRegressor(kernel, noise=noise, trend=None, tuning=None).fit(X, y + 0.5)
     >>> u = model.uncertainty([[0.0]])
     >>> round(float(u.noise[0]), 4), round(float(u.model[0]), 4), float(u.aleatoric[0])
     (0.5344, 0.0906, 1.0)
@@ -143,7 +143,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         *,
         noise: Any = None,
         ridge: float | None = None,
-        trend: str | None = None,
+        trend: str | None = "constant",
         noise_level: Any = None,
         transform: Any = None,
         tuning: str | None = "likelihood",
@@ -226,7 +226,6 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         scale = check_noise_scale(noise_scale, inputs.shape[0], invertible=self.ridge is None)
         check_setting(self.loss, self.inference, self.ridge, outputs, scale)
         kernel, noise, level, transform = self._learn(inputs, outputs, scale)
-        trend = self._trend
         outputs, scale = _carried(inputs, outputs, scale, level, transform)
         if not is_linear(self.loss, self.inference):
             return self._fit_beyond(kernel, noise, inputs, outputs, scale, level, transform)
@@ -236,7 +235,9 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         n_outputs = 1 if outputs.ndim == 1 else outputs.shape[1]
         units = np.ones(n_outputs) if self.tuning_result_ is None else self.tuning_result_.output_scale
         conditioned = RefinedSmoother if self.dtype == "mixed" else Smoother
-        smoother = conditioned(kernel, samples, centered_targets(outputs, scale, noise.mean(), units), trend)
+        smoother = conditioned(
+            kernel, samples, centered_targets(outputs, scale, noise.mean(), units), self.trend
+        )
         self.kernel_, self.noise_, self.ridge_ = kernel, noise, ridge
         self.posterior_ = Posterior(
             smoother, noise, outputs.ndim == 1, self.ridge is None, units, level, transform
@@ -269,11 +270,6 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         return self
 
     @property
-    def _trend(self) -> str | None:
-        """The trend; noise="auto" has at least a constant one."""
-        return "constant" if self.trend is None and _is_auto(self.noise) else self.trend
-
-    @property
     def output_scale_(self) -> FloatArray:
         """Scales of the outputs, (n_y,)."""
         return self.posterior_.output_scale
@@ -298,7 +294,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         check_spans(inputs, outputs)
         ridge = None if self.ridge is None else regularizer_of(self.ridge, scale, 1.0)[1]
         self.tuning_result_ = learn(
-            Data(arrays.as_float64(inputs), outputs.reshape(len(outputs), -1), scale, ridge, self._trend),
+            Data(arrays.as_float64(inputs), outputs.reshape(len(outputs), -1), scale, ridge, self.trend),
             None if self.kernel is None else as_kernel(self.kernel),
             self.noise,
             level=level,
@@ -333,7 +329,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         --------
         >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
         >>> model.partial_fit([[2.0]], [1.0]).predict([[2.0]]).round(4).tolist()
-        [0.6205]
+        [0.8667]
         """
         if not hasattr(self, "posterior_"):
             return self.fit(X, y, noise_scale)
@@ -452,7 +448,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
         >>> mean, std = model.predict([[0.5]], return_std=True)
         >>> mean.round(4).tolist(), std.round(4).tolist()
-        ([0.3386], [0.6344])
+        ([0.5], [0.7337])
         """
         if return_std + return_cov + return_uncertainty > 1:
             msg = "at most one of return_std, return_cov and return_uncertainty can be True"
@@ -521,7 +517,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
         >>> parts = model.uncertainty([[0.5], [9.0]])
         >>> parts.noise.round(4).tolist(), parts.model.round(4).tolist(), parts.aleatoric.tolist()
-        ([0.2293, 0.0], [0.1732, 1.0], [1.0, 1.0])
+        ([0.5, 0.5], [0.0383, 1.8033], [1.0, 1.0])
         """
         query = self._query(X)
         return self._fitted.uncertainty(query, check_query_scale(noise_scale, query.shape[0]))
@@ -556,7 +552,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
         >>> Y = model.predict_distribution([[0.5]], of="observation")
         >>> Y.mean().round(4).tolist(), Y.ppf(0.95).round(4).tolist()
-        ([0.3386], [2.2865])
+        ([0.5], [2.5401])
         """
         query = self._query(X)
         return self._fitted.distribution(query, of, verbose, check_query_scale(noise_scale, query.shape[0]))
@@ -588,7 +584,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         --------
         >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
         >>> model.predict_quantiles([[0.5]], [0.05, 0.5, 0.95]).round(4).tolist()
-        [[-1.6093, 0.3386, 2.2865]]
+        [[-1.5401, 0.5, 2.5401]]
         """
         levels = np.asarray(quantiles, dtype=float)
         if levels.ndim != 1 or not np.all((levels >= 0) & (levels <= 1)):
@@ -625,7 +621,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         --------
         >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
         >>> model.predict_interval([[0.5]], 0.9, of="function").round(4).tolist()
-        [[-0.7049, 1.382]]
+        [[-0.7068, 1.7068]]
         """
         if not 0 < coverage < 1:
             msg = f"coverage must lie strictly between 0 and 1, got {coverage!r}"
@@ -725,12 +721,12 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
         >>> predict = model.predictor()
         >>> [round(float(value), 4) for value in predict(np.array([0.5]))]
-        [0.3386, 0.2293, 0.1732]
+        [0.5, 0.5, 0.0383]
         """
         return FastPredictor(self._fitted.smoother, self.noise_.var(), self.output_scale_)
 
     def ridge_path(self, ridges: ArrayLike) -> RidgePath:
-        """The same model for a grid of ridges, from one eigendecomposition.
+        """The same model for a grid of ridges, from one eigendecomposition; it needs ``trend=None``.
 
         Parameters
         ----------
@@ -742,7 +738,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
 
         Examples
         --------
-        >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
+        >>> model = WienerKernelRegressor(trend=None, tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
         >>> model.ridge_path([0.1, 1.0]).mean([[0.5]]).round(4).tolist()
         [[[0.5171]], [[0.3386]]]
         """
@@ -782,7 +778,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
         >>> lower, upper = model.bound([[0.5]], norm=2.0)
         >>> lower.round(4).tolist(), upper.round(4).tolist()
-        ([-1.4321], [2.1093])
+        ([-1.2772], [2.2772])
         """
         return bound(
             self._fitted,
@@ -812,7 +808,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         --------
         >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
         >>> model.samples_needed([[0.5]], std=0.2).number.tolist()
-        [23]
+        [24]
         """
         return samples_needed(self._fitted, self._query(X), std=std, of=of)
 
@@ -868,7 +864,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         --------
         >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
         >>> round(model.log_likelihood(), 4)
-        -2.7581
+        -2.6622
         """
         smoother = self._fitted.smoother
         value = smoother.log_likelihood()
@@ -885,7 +881,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         --------
         >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
         >>> model.loo().residual.round(4).tolist()
-        [-0.3033, 1.0]
+        [-1.0, 1.0]
         """
         return self._fitted.leave_one_out()
 
@@ -910,7 +906,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         --------
         >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
         >>> round(model.score_report().summary()["log_score"], 4)
-        -1.3676
+        -1.6108
         """
         check_is_fitted(self)
         from .evaluation.diagnostics import score_report
@@ -918,7 +914,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         return score_report(self, X, y, noise_scale)
 
     def feature_weights(self) -> ChaosForm:
-        """Chaos form of the weights W in f(x) = W'phi(x) (Lemma 1), for ``kernel=FeatureMap(...)``.
+        """Chaos form of the weights W in f(x) = W'phi(x) (Lemma 1), for ``kernel=FeatureMap(...), trend=None``.
 
         Returns
         -------
@@ -929,7 +925,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         --------
         >>> from wienerkernel import FeatureMap
         >>> line = FeatureMap(lambda x: np.hstack([np.ones_like(x), x]))
-        >>> model = WienerKernelRegressor(line, tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
+        >>> model = WienerKernelRegressor(line, trend=None, tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
         >>> model.feature_weights().mean().round(4).tolist()
         [0.2, 0.4]
         """
@@ -974,7 +970,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         --------
         >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
         >>> round(model.score([[0.0], [1.0]], [0.0, 1.0]), 4)
-        0.3378
+        0.485
         """
         mean = self.predict(X)
         if self.posterior_.transform is None:

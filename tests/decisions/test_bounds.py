@@ -30,13 +30,19 @@ def truth(X):
 def fitted(noise, n=12, seed=0, **options):
     X = np.linspace(-2, 2, n)[:, None]
     M = noise.rvs(n, random_state=seed)
-    return WienerKernelRegressor(KERNEL, noise=noise, **options, tuning=None).fit(X, truth(X) + M).posterior_
+    return (
+        WienerKernelRegressor(KERNEL, noise=noise, **{"trend": None} | options, tuning=None)
+        .fit(X, truth(X) + M)
+        .posterior_
+    )
 
 
 def misses(noise, method, confidence, trials=4000, *, simultaneous=False, side="both"):
     """Rate at which f leaves the interval: the margins do not depend on y, so they are computed once."""
     X = np.linspace(-2, 2, 9)[:, None]
-    posterior = WienerKernelRegressor(KERNEL, noise=noise, tuning=None).fit(X, truth(X)).posterior_
+    posterior = (
+        WienerKernelRegressor(KERNEL, noise=noise, trend=None, tuning=None).fit(X, truth(X)).posterior_
+    )
     lower, upper = bound(
         posterior,
         WHERE,
@@ -93,7 +99,9 @@ def test_the_exact_interval_is_not_wider_than_its_confidence_needs():
     # At a sampled place of a model with hardly any ridge the worst case B P vanishes: the miss rate is d itself.
     noise = stats.gamma(0.25, scale=0.02)
     X = np.linspace(-2, 2, 3)[:, None]
-    posterior = WienerKernelRegressor(RBF(0.1), noise=noise, tuning=None).fit(X, np.zeros(3)).posterior_
+    posterior = (
+        WienerKernelRegressor(RBF(0.1), noise=noise, trend=None, tuning=None).fit(X, np.zeros(3)).posterior_
+    )
     lower, upper = bound(posterior, X[1:2], norm=1e-9, confidence=0.8)
     weights = posterior.smoother.weights(X[1:2])
     M = noise.rvs((20000, 3), random_state=np.random.default_rng(0)) - noise.mean()
@@ -106,7 +114,7 @@ def test_the_exact_interval_is_not_wider_than_its_confidence_needs():
 def test_the_sub_gaussian_bound_is_wrong_for_gamma_noise_and_the_exact_one_is_right():
     noise = NOISES["gamma"]
     X = np.zeros((1, 1))
-    posterior = WienerKernelRegressor(RBF(1.0), noise=noise, tuning=None).fit(X, [0.5]).posterior_
+    posterior = WienerKernelRegressor(RBF(1.0), noise=noise, trend=None, tuning=None).fit(X, [0.5]).posterior_
     options = {"norm": 0.0, "confidence": 0.99}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NormWarning)
@@ -126,7 +134,7 @@ def test_abbasi_yadkori_holds_for_a_design_that_chases_the_noise():
     # The next sample goes where the estimate is largest: its place depends on the noise before it.
     rng, grid, missed = np.random.default_rng(3), np.linspace(-2, 2, 9)[:, None], 0
     for _ in range(60):
-        model = WienerKernelRegressor(KERNEL, noise=NOISES["normal"], tuning=None).fit(
+        model = WienerKernelRegressor(KERNEL, noise=NOISES["normal"], trend=None, tuning=None).fit(
             grid[4:5], truth(grid[4:5]) + rng.normal(scale=0.8, size=1)
         )
         for _ in range(6):
@@ -205,9 +213,13 @@ def test_per_sample_scales_and_repeats_enter_every_method():
     rng = np.random.default_rng(0)
     y = truth(X) + 0.3 * rng.normal(size=5)
     noise = stats.norm(scale=0.3)
-    together = WienerKernelRegressor(KERNEL, noise=noise, tuning=None).fit(X, y, noise_scale=scale).posterior_
+    together = (
+        WienerKernelRegressor(KERNEL, noise=noise, trend=None, tuning=None)
+        .fit(X, y, noise_scale=scale)
+        .posterior_
+    )
     # The same without repeats: places that differ by next to nothing.
-    apart = WienerKernelRegressor(KERNEL, noise=noise, tuning=None).fit(
+    apart = WienerKernelRegressor(KERNEL, noise=noise, trend=None, tuning=None).fit(
         X + 1e-7 * np.arange(5)[:, None], y, noise_scale=scale
     )
     for method in METHODS:
@@ -236,7 +248,7 @@ def test_a_trend_shifts_the_interval_and_the_norm_is_that_of_the_rest():
 def test_several_outputs_share_the_margins_and_the_confidence():
     X = np.linspace(-2, 2, 6)[:, None]
     Y = np.column_stack([truth(X), -truth(X)])
-    model = WienerKernelRegressor(KERNEL, noise=NOISES["normal"], tuning=None).fit(X, Y)
+    model = WienerKernelRegressor(KERNEL, noise=NOISES["normal"], trend=None, tuning=None).fit(X, Y)
     lower, upper = bound(model.posterior_, WHERE, norm=NORM, confidence=0.9)
     assert lower.shape == upper.shape == (5, 2)
     np.testing.assert_allclose((upper - lower)[:, 0], (upper - lower)[:, 1])
@@ -266,7 +278,9 @@ def test_intervals_scale_with_the_units_of_y(n, scale):
     y = np.arange(1.0, n + 1)
     intervals = [
         bound(
-            WienerKernelRegressor(c**2 * RBF(1.0), noise=stats.gamma(0.25, scale=2 * c), tuning=None)
+            WienerKernelRegressor(
+                c**2 * RBF(1.0), noise=stats.gamma(0.25, scale=2 * c), trend=None, tuning=None
+            )
             .fit(X, c * y)
             .posterior_,
             np.array([[0.3], [5.0]]),
@@ -312,7 +326,7 @@ def test_the_lower_bound_of_the_norm_finds_the_quantile_of_the_noise():
     lengths = {}
     for law, noise in NOISES.items():
         big = (
-            WienerKernelRegressor(KERNEL, noise=noise, tuning=None)
+            WienerKernelRegressor(KERNEL, noise=noise, trend=None, tuning=None)
             .fit(X, np.full(4, 1e3), noise_scale=scale)
             .posterior_
         )
@@ -336,7 +350,11 @@ def test_a_norm_that_the_data_contradict_is_warned_of():
 
 
 def test_noise_without_fourth_moment_still_bounds_the_norm():
-    posterior = WienerKernelRegressor(RBF(1.0), noise=stats.t(3), tuning=None).fit([[0.0]], [1e4]).posterior_
+    posterior = (
+        WienerKernelRegressor(RBF(1.0), noise=stats.t(3), trend=None, tuning=None)
+        .fit([[0.0]], [1e4])
+        .posterior_
+    )
     assert 0 < norm_lower_bound(posterior, 0.9) < rkhs_norm(posterior)
 
 
@@ -358,7 +376,9 @@ def test_noise_without_fourth_moment_still_bounds_the_norm():
 )
 def test_bad_requests_are_named(options, message):
     posterior = (
-        WienerKernelRegressor(RBF(1.0), noise=NOISES["gamma"], tuning=None).fit([[0.0]], [0.5]).posterior_
+        WienerKernelRegressor(RBF(1.0), noise=NOISES["gamma"], trend=None, tuning=None)
+        .fit([[0.0]], [0.5])
+        .posterior_
     )
     with pytest.raises(ValueError, match=message):
         bound(posterior, np.zeros((1, 1)), **options)
@@ -366,14 +386,14 @@ def test_bad_requests_are_named(options, message):
 
 def test_bounds_that_do_not_apply_are_refused():
     X, y = np.array([[0.0], [1.0]]), np.array([0.0, 1.0])
-    heavy = WienerKernelRegressor(RBF(1.0), noise=stats.t(3), tuning=None).fit(X, y).posterior_
+    heavy = WienerKernelRegressor(RBF(1.0), noise=stats.t(3), trend=None, tuning=None).fit(X, y).posterior_
     with pytest.raises(ValueError, match="exponential moments"):
         bound(heavy, X, norm=3.0, method="chernoff")
     drifting = WienerKernelRegressor(RBF(1.0), trend="constant", tuning=None).fit(X, y).posterior_
     with pytest.raises(ValueError, match="not proven for a trend"):
         bound(drifting, X, norm=3.0, method="abbasi-yadkori")
     correlated = (
-        WienerKernelRegressor(RBF(1.0), tuning=None)
+        WienerKernelRegressor(RBF(1.0), trend=None, tuning=None)
         .fit(X, y, noise_scale=[[1.0, 0.0], [0.5, 1.0]])
         .posterior_
     )
@@ -389,7 +409,9 @@ def test_mixtures_and_other_kernels_are_served():
     noise = Mixture(["norm(0, 0.1)", "norm(0, 1)"], [0.9, 0.1])
     X = np.random.default_rng(0).normal(size=(8, 2))
     posterior = (
-        WienerKernelRegressor(Matern(1.0, nu=1.5), noise=noise, tuning=None).fit(X, X[:, 0]).posterior_
+        WienerKernelRegressor(Matern(1.0, nu=1.5), noise=noise, trend=None, tuning=None)
+        .fit(X, X[:, 0])
+        .posterior_
     )
     for method in ("exact", "chernoff", "cantelli"):
         lower, upper = bound(posterior, X, norm=5.0, method=method)

@@ -77,7 +77,7 @@ def test_the_bound_of_lemma_3_suffices_for_the_noise_part():
 
 def test_the_noise_part_is_planned_until_it_stays_small():
     # Far from all data V is 0 at first, then 1/4 at its first sample's place, and falls from there on.
-    model = WienerKernelRegressor(RBF(1.0), tuning=None).fit([[0.0]], [1.0])
+    model = WienerKernelRegressor(RBF(1.0), trend=None, tuning=None).fit([[0.0]], [1.0])
     plan = samples_needed(model.posterior_, np.array([[50.0]]), std=0.4, of="estimate")
     assert plan.before[0] == 0.0
     curve = [n / (n + 1) ** 2 for n in range(20)]

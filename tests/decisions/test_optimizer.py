@@ -38,7 +38,7 @@ PEAK = float(GRID[np.argmax(truth(GRID)), 0])
 )
 def test_expected_improvement_is_the_mean_of_the_improvements(noise, objective):
     X = np.linspace(0, 2, 6)[:, None]
-    model = WienerKernelRegressor(KERNEL, noise=noise, tuning=None).fit(X, truth(X))
+    model = WienerKernelRegressor(KERNEL, noise=noise, trend=None, tuning=None).fit(X, truth(X))
     F = model.predict_distribution(GRID[::30], of="function")
     draws = F.rvs(40000, random_state=0)
     for best in (-30.0, 0.0, 0.5, 1.5, 30.0):
@@ -53,8 +53,8 @@ def test_expected_improvement_is_the_mean_of_the_improvements(noise, objective):
 def test_the_integral_of_the_tail_equals_the_closed_form_of_a_normal_law(objective):
     X, y = np.linspace(0, 2, 6)[:, None], np.zeros(6)
     # The normal law, as a Gamma law of large shape cannot be told from it by more than its skewness.
-    normal = WienerKernelRegressor(KERNEL, noise=stats.norm(scale=0.3), tuning=None).fit(X, y)
-    nearly = WienerKernelRegressor(KERNEL, noise=stats.gamma(1e8, scale=0.3e-4), tuning=None).fit(
+    normal = WienerKernelRegressor(KERNEL, noise=stats.norm(scale=0.3), trend=None, tuning=None).fit(X, y)
+    nearly = WienerKernelRegressor(KERNEL, noise=stats.gamma(1e8, scale=0.3e-4), trend=None, tuning=None).fit(
         X, y + 0.3e4
     )
     closed = expected_improvement(normal.predict_distribution(GRID[::20], of="function"), 0.2, objective)
@@ -63,9 +63,9 @@ def test_the_integral_of_the_tail_equals_the_closed_form_of_a_normal_law(objecti
 
 
 def test_improvement_without_uncertainty_is_the_difference():
-    model = WienerKernelRegressor(RBF(1.0), noise=stats.norm(scale=1e-9), ridge=1e-9, tuning=None).fit(
-        [[0.0]], [1.0]
-    )
+    model = WienerKernelRegressor(
+        RBF(1.0), noise=stats.norm(scale=1e-9), ridge=1e-9, trend=None, tuning=None
+    ).fit([[0.0]], [1.0])
     F = model.predict_distribution([[0.0]], of="estimate")
     assert expected_improvement(F, 0.25)[0] == pytest.approx(0.75, abs=1e-6)
     assert expected_improvement(F, 0.25, "min")[0] == pytest.approx(0.0, abs=1e-6)

@@ -68,7 +68,7 @@ def test_noise_of_the_example_stays_above_the_truth():
 
 def test_curve_is_that_of_the_model():
     page = _page(PaperScene())
-    model = WienerKernelRegressor(4.21**2 * RBF(3.59), noise="gamma(0.25, scale=2)", tuning=None)
+    model = WienerKernelRegressor(4.21**2 * RBF(3.59), noise="gamma(0.25, scale=2)", trend=None, tuning=None)
     x, y = np.array(page.data.data["x"]), np.array(page.data.data["y"])
     model.fit(x[:, None], y)
     grid = np.array(page.curve.data["x"])[:, None]
@@ -85,7 +85,7 @@ def test_density_follows_x_and_the_text_tells_the_causes():
     page.choose()
     source = page.densities["observation"].data
     inside = np.isfinite(source["pdf"])
-    model = WienerKernelRegressor(4.21**2 * RBF(3.59), noise="gamma(0.25, scale=2)", tuning=None)
+    model = WienerKernelRegressor(4.21**2 * RBF(3.59), noise="gamma(0.25, scale=2)", trend=None, tuning=None)
     model.fit(np.array(page.data.data["x"])[:, None], page.data.data["y"])
     exact = model.predict_distribution([[2.0]], of="observation").pdf(np.array(source["y"])[inside][:, None])
     np.testing.assert_allclose(np.array(source["pdf"])[inside], exact[:, 0], atol=0.02)

@@ -219,7 +219,7 @@ def test_wrong_number_of_names_is_an_error(options, message):
 @pytest.mark.parametrize(
     ("n", "scale", "noise"),
     [
-        (1, 1.0, GAMMA),
+        (1, 1.0, "norm(0, 1)"),
         (2, 1e-9, "norm(0, 1)"),
         (6, 1e9, GAMMA),
         (4, 1.0, [-0.3, 0.1, 0.2, 0.5]),

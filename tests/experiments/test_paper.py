@@ -76,7 +76,9 @@ class TestLemma1:
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(5, 1)), rng.normal(size=5)
         phi = lambda x: np.column_stack([np.ones(len(x)), x, np.sin(3 * x)])
-        model = WienerKernelRegressor(FeatureMap(phi), noise=noise, ridge=self.rho2, tuning=None).fit(X, y)
+        model = WienerKernelRegressor(
+            FeatureMap(phi), noise=noise, ridge=self.rho2, trend=None, tuning=None
+        ).fit(X, y)
         return phi(X), y, noise, model.feature_weights()
 
     def objective(self, coefficients, features, y, noise):
@@ -106,9 +108,9 @@ class TestLemma1:
     def test_weights_and_predictions_are_one_random_variable(self):
         phi = lambda x: np.column_stack([np.ones(len(x)), x])
         X, Z = np.linspace(-1, 1, 4)[:, None], np.array([[0.3], [2.0]])
-        model = WienerKernelRegressor(FeatureMap(phi, scale=1.3), noise="gamma(2)", tuning=None).fit(
-            X, X[:, 0]
-        )
+        model = WienerKernelRegressor(
+            FeatureMap(phi, scale=1.3), noise="gamma(2)", trend=None, tuning=None
+        ).fit(X, X[:, 0])
         W, Y = model.feature_weights(), model.predict_distribution(Z).chaos()
         np.testing.assert_allclose(phi(Z) @ W.coefficients, Y.coefficients, atol=1e-12)
 
@@ -120,7 +122,7 @@ class TestLemma2:
     def test_moments_of_the_chaos_form_are_those_of_the_law(self, normalized):
         noise = Expansion(OrthogonalBasis("beta(2, 3)", 3, normalized=normalized), [0.2, 1.0, 0.5])
         X = np.repeat(np.linspace(-5, 5, 4), 2)[:, None]
-        model = WienerKernelRegressor(kernel(), noise=noise, tuning=None).fit(X, truth(X[:, 0]))
+        model = WienerKernelRegressor(kernel(), noise=noise, trend=None, tuning=None).fit(X, truth(X[:, 0]))
         Z = np.array([[0.0], [1.7]])
         Y = model.predict_distribution(Z)
         form = Y.chaos()
@@ -133,9 +135,11 @@ class TestLemma2:
         """Yhat(x; omega) is the prediction from y minus the realized noise (eq. 12)."""
         X, Z = np.linspace(-5, 5, 5)[:, None], np.array([[0.4]])
         y = truth(X[:, 0]) + 1.0
-        model = WienerKernelRegressor(kernel(), noise="gamma(0.25, scale=2)", tuning=None).fit(X, y)
+        model = WienerKernelRegressor(kernel(), noise="gamma(0.25, scale=2)", trend=None, tuning=None).fit(
+            X, y
+        )
         germ = np.array([0.1, 0.7, 0.0, 2.0, 0.3])  # the germ of the two-term expansion is M itself
-        refit = WienerKernelRegressor(kernel(), noise="norm(0, 1)", tuning=None).fit(X, y - germ)
+        refit = WienerKernelRegressor(kernel(), noise="norm(0, 1)", trend=None, tuning=None).fit(X, y - germ)
         np.testing.assert_allclose(model.predict_distribution(Z).chaos()(germ), refit.predict(Z), rtol=1e-10)
 
 
@@ -187,9 +191,9 @@ def test_with_another_ridge_the_parts_still_give_the_mean_squared_error():
     """Over functions from the prior and noise: E (f(x) - a'y)^2 = P2 + V for any ridge."""
     X, x = np.linspace(-2, 2, 4)[:, None], np.array([[0.7]])
     k, s2 = 2.0 * RBF(1.0), 0.5
-    model = WienerKernelRegressor(k, noise=stats.norm(scale=np.sqrt(s2)), ridge=3.0, tuning=None).fit(
-        X, np.zeros(4)
-    )
+    model = WienerKernelRegressor(
+        k, noise=stats.norm(scale=np.sqrt(s2)), ridge=3.0, trend=None, tuning=None
+    ).fit(X, np.zeros(4))
     rng = np.random.default_rng(0)
     joint = np.linalg.cholesky(k(np.vstack([X, x]), np.vstack([X, x])) + 1e-12 * np.eye(5))
     f = rng.normal(size=(400_000, 5)) @ joint.T

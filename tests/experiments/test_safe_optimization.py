@@ -31,7 +31,9 @@ def test_the_recursion_on_the_grid_equals_the_estimator(noise):
     for step in range(8):
         runs.add(index[:, step], y[:, step])
     for run in range(3):
-        model = WienerKernelRegressor(kernel(), noise=noise, tuning=None).fit(GRID[index[run], None], y[run])
+        model = WienerKernelRegressor(kernel(), noise=noise, trend=None, tuning=None).fit(
+            GRID[index[run], None], y[run]
+        )
         mean, std = model.predict(GRID[:, None], return_std=True)
         np.testing.assert_allclose(runs.mean[run], mean, atol=1e-9)
         np.testing.assert_allclose(runs.variance[run], std**2, atol=1e-9)
@@ -70,7 +72,7 @@ def test_every_step_is_the_optimistic_one_of_the_certified_points():
     position = np.rint((x + 5) / 0.05).astype(int)
     y = setting.f[position] + M
     for step in range(1, 7):
-        model = WienerKernelRegressor(kernel(), noise=setting.noise, tuning=None).fit(
+        model = WienerKernelRegressor(kernel(), noise=setting.noise, trend=None, tuning=None).fit(
             x[0, :step, None], y[0, :step]
         )
         lower, upper = bound(model.posterior_, GRID[:, None], norm=setting.norm, confidence=0.999)

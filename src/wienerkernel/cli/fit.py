@@ -93,7 +93,7 @@ def fit(
     ] = "likelihood",
     trend: Annotated[
         Literal["none", "constant", "linear"], option("Part of the function that is not regularized.")
-    ] = "none",
+    ] = "constant",
     ridge: Annotated[
         float | None, option("Regularization parameter.", default="the noise variance", **numeric(float))
     ] = None,

@@ -256,7 +256,7 @@ def bound(
     Examples
     --------
     >>> from wienerkernel import RBF, WienerKernelRegressor
-    >>> model = WienerKernelRegressor(RBF(1.0), noise="gamma(0.25, scale=2)", tuning=None).fit([[0.0], [1.0]], [0.5, 1.5])
+    >>> model = WienerKernelRegressor(RBF(1.0), noise="gamma(0.25, scale=2)", trend=None, tuning=None).fit([[0.0], [1.0]], [0.5, 1.5])
     >>> lower, upper = bound(model.posterior_, np.array([[0.5]]), norm=1.0)
     >>> round(float(lower[0]), 4), round(float(upper[0]), 4)   # the noise is skewed, and so is the interval
     (-1.4399, 1.0929)

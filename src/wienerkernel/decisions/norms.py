@@ -25,7 +25,7 @@ class NormWarning(UserWarning):
     --------
     >>> import warnings
     >>> from wienerkernel import RBF, WienerKernelRegressor
-    >>> model = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.1)", tuning=None).fit([[0.0]], [5.0])
+    >>> model = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.1)", trend=None, tuning=None).fit([[0.0]], [5.0])
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("error", NormWarning)
     ...     model.bound([[0.0]], norm=1.0)
@@ -49,7 +49,7 @@ def rkhs_norm(posterior: Posterior) -> Any:
     Examples
     --------
     >>> from wienerkernel import RBF, WienerKernelRegressor
-    >>> round(rkhs_norm(WienerKernelRegressor(RBF(1.0), tuning=None).fit([[0.0]], [2.0]).posterior_), 9)
+    >>> round(rkhs_norm(WienerKernelRegressor(RBF(1.0), trend=None, tuning=None).fit([[0.0]], [2.0]).posterior_), 9)
     1.0
     """
     smoother = posterior.smoother
@@ -79,7 +79,7 @@ def norm_lower_bound(posterior: Posterior, confidence: float = 0.95) -> Any:
     Examples
     --------
     >>> from wienerkernel import RBF, WienerKernelRegressor
-    >>> model = WienerKernelRegressor(RBF(1.0), tuning=None).fit([[0.0]], [20.0])
+    >>> model = WienerKernelRegressor(RBF(1.0), trend=None, tuning=None).fit([[0.0]], [20.0])
     >>> round(norm_lower_bound(model.posterior_), 3)   # half of 20 minus half of the normal quantile 1.96
     9.02
     """

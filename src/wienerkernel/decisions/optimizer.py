@@ -160,7 +160,7 @@ class Optimizer:
         self.objective, self.acquisition, self.confidence = objective, acquisition, confidence
         self.safety, self.refine = safety, refine
         self.generator = as_generator(random_state)
-        self.model = WienerKernelRegressor(kernel, noise=noise, tuning=None)
+        self.model = WienerKernelRegressor(kernel, noise=noise, trend=None, tuning=None)
         if isinstance(candidates, int):
             if candidates < 2:
                 raise ValueError(f"candidates must be at least 2, got {candidates}")

@@ -295,7 +295,7 @@ def score_report(
     >>> X = np.linspace(0, 6, 20)[:, None]
     >>> model = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.1)", tuning=None).fit(X, np.sin(X[:, 0]))
     >>> round(score_report(model, [[1.0]], [0.9]).summary()["log_score"], 3)
-    1.106
+    1.105
     """
     posterior: Posterior = model.posterior_
     if X is None:

@@ -103,7 +103,7 @@ def calibrate(
     y = f[:, : len(X)] + law.rvs((n, len(X)), random_state=generator)
 
     # All repetitions share the inputs, hence the weights and the law of f(x) - mu(x): each is one output.
-    model = WienerKernelRegressor(kernel, noise=law, tuning=None).fit(X[:, None], y.T)
+    model = WienerKernelRegressor(kernel, noise=law, trend=None, tuning=None).fit(X[:, None], y.T)
     deviation = f[:, len(X) :].T - model.predict(x[:, None])  # (m, n)
     std = np.sqrt(model.posterior_.common_uncertainty(x[:, None]).epistemic)
     function = model.predict_distribution(x[:, None], of="function").law

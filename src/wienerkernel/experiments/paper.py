@@ -42,7 +42,7 @@ class Experiment:
     def fit(self) -> WienerKernelRegressor:
         """Regression on the data with the true noise law."""
         x, y = self.data()
-        return WienerKernelRegressor(kernel(), noise=self.noise, tuning=None).fit(x[:, None], y)
+        return WienerKernelRegressor(kernel(), noise=self.noise, trend=None, tuning=None).fit(x[:, None], y)
 
 
 def reproduce(out: Path, seed: int = 0) -> Iterator[tuple[str, Path]]:

@@ -54,7 +54,7 @@ class PredictiveDistribution:
     >>> from scipy import stats
     >>> from wienerkernel import RBF, WienerKernelRegressor
     >>> noise = stats.gamma(0.25, scale=2)
-    >>> model = WienerKernelRegressor(4.21**2 * RBF(3.59), noise=noise, tuning=None).fit([[-5.0], [0.0], [5.0]], [1.0, 2.0, 3.0])
+    >>> model = WienerKernelRegressor(4.21**2 * RBF(3.59), noise=noise, trend=None, tuning=None).fit([[-5.0], [0.0], [5.0]], [1.0, 2.0, 3.0])
     >>> Y = model.predict_distribution([[0.0], [1.0]])
     >>> Y.skewness().round(3).tolist()   # the opposite skew of the noise
     [-3.991, -3.7]

@@ -77,7 +77,7 @@ class LeaveOneOut(Uncertainty):
     Examples
     --------
     >>> from wienerkernel import RBF, WienerKernelRegressor
-    >>> model = WienerKernelRegressor(RBF(1.0), tuning=None).fit([[0.0], [0.0]], [0.0, 1.0])
+    >>> model = WienerKernelRegressor(RBF(1.0), trend=None, tuning=None).fit([[0.0], [0.0]], [0.0, 1.0])
     >>> left_out = model.loo()
     >>> left_out.mean.round(9).tolist(), left_out.residual.round(9).tolist()
     ([0.5, 0.0], [-0.5, 1.0])
@@ -99,7 +99,7 @@ class PredictionGradient:
     Examples
     --------
     >>> from wienerkernel import RBF, WienerKernelRegressor
-    >>> model = WienerKernelRegressor(RBF(1.0), tuning=None).fit([[0.0]], [2.0])
+    >>> model = WienerKernelRegressor(RBF(1.0), trend=None, tuning=None).fit([[0.0]], [2.0])
     >>> model.predict_gradient([[1.0]]).mean.round(4).tolist()   # -x exp(-x^2 / 2)
     [[-0.6065]]
     """

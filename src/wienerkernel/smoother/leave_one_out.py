@@ -12,8 +12,9 @@ from ..backend import arrays
 from ..backend.linalg import matmul, solve_lower_transposed
 from .smoother import Smoother, quadratic_form
 
-__all__ = ["leave_one_out", "projected_inverse", "weighted_residual"]
+__all__ = ["check_determined", "leave_one_out", "projected_inverse", "weighted_residual"]
 
+LOST = 1e-10  # Q_ii relative to A_ii, where sample i alone determines a coefficient of the trend
 BLOCK = 256  # rows of the inverse that are squared at a time
 
 
@@ -26,6 +27,19 @@ def leave_one_out(smoother: Smoother, *variances: FloatArray) -> tuple[FloatArra
     if smoother.samples.row_regularizer.ndim == 2:
         return _correlated(smoother, arrays.as_numpy(projected), *variances)
     return _collapsed(smoother, projected, *variances)
+
+
+def check_determined(smoother: Smoother, diagonal: FloatArray) -> None:
+    """Refuse to leave out a sample without which the trend is not determined; ``diagonal`` is Q_ii of the samples."""
+    if not smoother.trend.kind:
+        return
+    samples, own = smoother.samples, arrays.as_numpy(arrays.diagonal(smoother.inverse))
+    if samples.row_regularizer.ndim == 1:
+        own = (1 - samples.share) / samples.row_regularizer + samples.share**2 * own[samples.index]
+    lost = np.flatnonzero(~(diagonal > LOST * own))
+    if lost.size:
+        msg = f"sample {lost[0]} cannot be left out: the others do not determine the trend {smoother.trend.kind!r}"
+        raise ValueError(msg)
 
 
 def projected_inverse(smoother: Smoother) -> Array:
@@ -56,6 +70,7 @@ def _collapsed(smoother: Smoother, projected: FloatArray, *variances: FloatArray
     index, share, row_r, place_r = samples.index, samples.share, samples.row_regularizer, samples.regularizer
     place_q = arrays.as_numpy(arrays.diagonal(projected))
     diagonal = (1 - share) / row_r + share**2 * place_q[index]
+    check_determined(smoother, diagonal)
     residual = weighted_residual(smoother) / diagonal[:, None]
 
     both = np.stack([place_r, samples.gain, *map(samples.collapsed, variances)], axis=1)
@@ -83,6 +98,7 @@ def _correlated(smoother: Smoother, projected: FloatArray, *variances: FloatArra
     """
     regularizer = smoother.samples.row_regularizer
     diagonal = np.diagonal(projected)
+    check_determined(smoother, diagonal)
     off = regularizer - np.diag(np.diagonal(regularizer))
     leaked = matmul(projected, off)
     weights = projected * ((np.diagonal(leaked) - 1) / diagonal) - leaked  # column i: sample i left out

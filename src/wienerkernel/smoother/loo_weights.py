@@ -10,7 +10,7 @@ import numpy as np
 
 from .._typing import FloatArray, IntArray
 from ..backend.linalg import matmul
-from .leave_one_out import projected_inverse, weighted_residual
+from .leave_one_out import check_determined, projected_inverse, weighted_residual
 from .smoother import Smoother
 
 __all__ = ["LeaveOneOutLaws"]
@@ -62,6 +62,7 @@ class LeaveOneOutLaws:
         self.reduced = reduced
         own = np.diagonal(reduced)[self.place]
         self.diagonal = 1 / self.ridge + self.share**2 * own
+        check_determined(smoother, self.diagonal[self.group])
         self.residual = weighted_residual(smoother) / self.diagonal[self.group, None]
         # sum of a_j^2 R_j over the other samples
         self.spread = reduced**2 @ samples.regularizer

@@ -97,7 +97,7 @@ class PaperScene(Scene):
         noise = LAWS[self.law.value].law(std=1.0, mean=0.5)
         y = truth(x)[:, None] + noise.ppf(uniform[:, : int(self.repeats.value)])
         kernel = _stretched(paper_kernel(), self.scale.value / LENGTH_SCALE)
-        model = WienerKernelRegressor(kernel, noise=noise, tuning=None)
+        model = WienerKernelRegressor(kernel, noise=noise, trend=None, tuning=None)
         return model.fit(np.repeat(x, y.shape[1])[:, None], y.ravel()).posterior_
 
     def truth(self, x: FloatArray) -> FloatArray:
