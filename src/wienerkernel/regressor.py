@@ -261,7 +261,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
             np.asarray(arrays.as_numpy(inputs), dtype=np.float64),
             outputs,
             scale,
-            trend=self._trend,
+            trend=self.trend,
             inference=self.inference,
             level=level,
             transform=transform,
