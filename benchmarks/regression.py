@@ -1,6 +1,6 @@
-"""Side by side with other exact libraries: python benchmarks/regression.py [--threads 2] [--large | --fits].
+"""Comparison with other exact libraries: python benchmarks/regression.py [--threads 2] [--large | --fits].
 
-Every number comes from a process of its own (worker.py) with the threads of BLAS pinned; a line compares libraries on
+Every number comes from its own process (worker.py) with a fixed number of BLAS threads; each line compares libraries on
 the same data in the same run. Ratios above 1 say how many times faster this package is, and "off by" is the largest
 difference from its answers. ``--large`` has 16,000 and 25,000 rows instead, which take minutes each and up to 16 GB.
 """
@@ -43,7 +43,7 @@ def verdict(work, target, met):
 
 
 def measure(library, task, n, threads, repeats=3):
-    """What worker.py reports; or, as a text, why there is no report."""
+    """The report of worker.py, or a message that says why there is none."""
     if importlib.util.find_spec(NEEDS.get(library, library)) is None:
         return "not installed"
     pins = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
@@ -79,7 +79,7 @@ def compare(title, task, n, libraries, targets, threads, memory=None, repeats=3)
     print(f"\n{work}, {threads} thread{'s' * (threads > 1)}")
     results = {}
     for library in ["ours", *libraries]:
-        # The default mode of GPyTorch is here for its answers, and takes a while.
+        # The default mode of GPyTorch is an approximation, shown for comparison.
         often = 1 if library == "gpytorch_default" else repeats
         result = results[library] = measure(library, task, n, threads, often)
         name, own = NAMES.get(library, library), results["ours"]
@@ -137,7 +137,7 @@ def replicates(threads):
 
 
 def small(threads):
-    """What Python costs: one point, and one row more."""
+    """The overhead of Python: one query point, and one appended row."""
     compare("fit and std at 1000 points", "std", 100, ["sklearn"], {"sklearn": 1.0}, threads, repeats=50)
     compare(
         "predict with std at one point", "point", 50, ["sklearn"], {"sklearn": 1.0}, threads, repeats=2000
@@ -150,7 +150,7 @@ def small(threads):
     predictor = WienerKernelRegressor(2.0 * RBF(2.0), trend=None, tuning=None).fit(X, y).predictor()
     x = X[0].copy()
     seconds = min(timed(lambda: predictor(x), 20_000) for _ in range(5))
-    work = "lean predictor, one point, D = 50"
+    work = "fast predictor, one point, D = 50"
     print(f"\n{work}: {1e6 * seconds:.2f} us  " + verdict(work, "8 us", seconds < 8e-6), flush=True)
 
     X, y = rng.normal(size=(3000, 8)), rng.normal(size=3000)
@@ -208,7 +208,7 @@ def timed(function, repeats):
 
 
 def large(threads):
-    """Where OpenBLAS ends the process on two threads, and what fits into 24 GB."""
+    """Sizes at which OpenBLAS crashes on two threads, up to what fits into 24 GB."""
     compare(
         "fit, mean and all parts at 1000 points", "parts", 16_000, [*PEERS, "scipy"], {}, threads, repeats=1
     )

@@ -1,7 +1,7 @@
-"""One measurement of one library, in a process of its own: python worker.py LIBRARY TASK N THREADS REPEATS.
+"""One measurement of one library, in its own process: python worker.py LIBRARY TASK N THREADS REPEATS.
 
 It prints a line of JSON: the median time of the repeats, the peak of the resident set, and the answer (means at the
-query points, or the log-likelihood), so that answers can be compared, too. Up to 4000 rows a first run is not counted.
+query points, or the log-likelihood), so that answers can be compared. Up to 4000 rows, a first run is not counted.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def sklearn(task, n):
 
 
 def gpytorch_default(task, n):
-    """GPyTorch as it comes: conjugate gradients above 800 rows."""
+    """GPyTorch in its default mode: conjugate gradients above 800 rows."""
     return gpytorch(task, n, exact=False)
 
 
@@ -239,7 +239,7 @@ def hetgpy(_task, n):
 
 
 def scipy(_task, n):
-    """Cholesky factorization as everybody calls it."""
+    """Cholesky factorization by scipy.linalg."""
     from scipy.linalg import cholesky
 
     matrix = np.ones((n, n))

@@ -80,7 +80,7 @@ html_static_path = ["_static"]
 html_css_files = ["custom.css"]
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = {"index": [], "getting_started": []}
+html_sidebars = {page: [] for page in ("index", "getting_started", "benchmarks", "glossary", "changelog")}
 html_theme_options = {
     "logo": {"text": "wienerkernel"},
     "navbar_align": "left",

@@ -418,3 +418,18 @@ def test_tables_remain_without_scripts(opened):
         assert opened.find_element("css selector", ".tiles").is_displayed()
     finally:
         opened.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+@pytest.mark.parametrize(
+    ("std", "reading"), [(0.05, "intervals are too narrow"), (3.0, "intervals are too wide")]
+)
+def test_the_scores_are_read_for_the_user(std, reading):
+    """Both rows of coverage and the spread of the PIT say what is wrong; for the true noise nothing is."""
+    X = np.linspace(0, 10, 80)[:, None]
+    y = np.sin(X[:, 0]) + np.random.default_rng(0).normal(scale=0.4, size=80)
+    texts = [
+        page(contents(WienerKernelRegressor(RBF(1.5), noise=f"norm(0, {value})", tuning=None).fit(X, y)))
+        for value in (std, 0.4)
+    ]
+    assert [text.count(reading) for text in texts] == [3, 0]
+    assert texts[1].count("within chance") == 4

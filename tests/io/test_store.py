@@ -1026,7 +1026,7 @@ ABSURD = [
 
 
 def absurd(rng, old):
-    """A value that has no business to be there; for a number, often another number."""
+    """A value of the wrong kind; for a number, often another number."""
     if isinstance(old, float) and rng.uniform() < 0.5:
         return float(rng.choice([-1, 1, 1]) * 10.0 ** rng.uniform(-320, 308))
     if rng.uniform() < 0.05:

@@ -18,7 +18,7 @@ TOLERANCE = {"rtol": 1e-10, "atol": 1e-11}
 
 
 class Dense:
-    """The same smoother in the long form: one row a sample, explicit inverses."""
+    """The same smoother in the long form: one row per sample, explicit inverses."""
 
     def __init__(self, kernel, X, Y, regularizer, scale, trend, places):
         as_matrix = lambda c: np.diag(c) if c.ndim == 1 else c

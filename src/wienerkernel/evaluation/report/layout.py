@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..diagnostics import BAND
+from ..diagnostics import BAND, pit_band
 from ..plotting import CAUSES, COLORS, LAWS
 
 __all__ = ["page"]
@@ -133,18 +133,39 @@ def _share_bar(shares: dict[str, float]) -> str:
 def _scores(scores: dict[str, Any]) -> str:
     if "missing" in scores:
         return f"<p>{escape(scores['missing'])}</p>"
-    summary = scores["summary"]
+    summary, n = scores["summary"], scores["values"]
     rows = [
         ("mean log score", _number(summary["log_score"]), "–", "higher is better"),
         ("mean CRPS", _number(summary["crps"]), "–", "lower is better"),
-        ("in 50\u00a0% intervals", _percent(summary["coverage_50"]), "50 %", "if lower: overconfident"),
-        ("in 90\u00a0% intervals", _percent(summary["coverage_90"]), "90 %", "if lower: overconfident"),
-        ("mean of the PIT", _number(summary["pit_mean"]), "0.5", "if lower: samples lie below predictions"),
-        ("std of the PIT", _number(summary["pit_std"]), "0.2887", "if lower: intervals are too wide"),
     ]
+    for level in (0.5, 0.9):
+        value = summary[f"coverage_{100 * level:.0f}"]
+        low, high = (float(end) / n for end in pit_band(n, level))
+        reading = _reading(value, low, high, "intervals are too narrow", "intervals are too wide")
+        rows.append(
+            (
+                f"in {_percent(level)} intervals",
+                _percent(value),
+                f"{_percent(low)} … {_percent(high)}",
+                reading,
+            )
+        )
+    # mean and standard deviation of n uniform variables, and their standard errors
+    for name, mean, error, below, above in (
+        ("mean", 0.5, (12 * n) ** -0.5, "predictions are too high", "predictions are too low"),
+        ("std", 12**-0.5, (60 * n) ** -0.5, "intervals are too wide", "intervals are too narrow"),
+    ):
+        value, low, high = summary[f"pit_{name}"], mean - 1.96 * error, mean + 1.96 * error
+        reading = _reading(value, low, high, below, above)
+        rows.append((f"{name} of the PIT", _number(value), f"{_number(low)} … {_number(high)}", reading))
     some = scores["scored"] < scores["samples"]
     note = f" of {scores['scored']} of the {scores['samples']} samples, chosen at random" if some else ""
-    return _table(f"Leave-one-out scores{note}", ["score", "value", "if calibrated", "how to read it"], rows)
+    head = ["score", "value", f"{_percent(BAND)} range if calibrated", "reading"]
+    return _table(f"Leave-one-out scores{note}", head, rows)
+
+
+def _reading(value: float, low: float, high: float, below: str, above: str) -> str:
+    return below if value < low else above if value > high else "within chance"
 
 
 def _curve_table(report: dict[str, Any], part: dict[str, Any]) -> str:

@@ -23,7 +23,7 @@ MAX_PAIRS = 250
 def score_contents(posterior: Posterior) -> dict[str, Any]:
     """Leave-one-out scores for a report.
 
-    ``scored``, ``samples``, ``summary``, ``pit``, ``calibration`` and ``pairs``; or only ``missing``, the reason why
+    ``scored``, ``values``, ``samples``, ``summary``, ``pit``, ``calibration`` and ``pairs``; or only ``missing``, the reason why
     there are none.
     """
     samples = posterior.smoother.samples
@@ -39,6 +39,7 @@ def score_contents(posterior: Posterior) -> dict[str, Any]:
     kept = np.unique(np.linspace(0, len(theory) - 1, MAX_PAIRS).round().astype(int))
     return {
         "scored": report.pit.shape[0],
+        "values": report.pit.size,
         "samples": len(samples.index),
         "summary": report.summary(),
         "pit": _histogram(report.pit),
