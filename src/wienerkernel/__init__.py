@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from .decisions.optimizer import Optimizer as Optimizer
     from .decisions.optimizer import SafetyConstraint as SafetyConstraint
     from .decisions.optimizer import minimize as minimize
+    from .evaluation.crps import crps as crps
     from .evaluation.diagnostics import Comparison as Comparison
     from .evaluation.diagnostics import ScoreReport as ScoreReport
     from .evaluation.diagnostics import compare as compare
-    from .evaluation.diagnostics import crps as crps
     from .evaluation.plotting import ScoreDisplay as ScoreDisplay
     from .evaluation.plotting import TubeDisplay as TubeDisplay
     from .io.store import FormatError as FormatError
@@ -68,7 +68,8 @@ _HOME = {
     "decisions.design": ["NextSample", "SamplesNeeded"],
     "decisions.norms": ["NormWarning", "rkhs_norm"],
     "decisions.optimizer": ["Optimizer", "SafetyConstraint", "minimize"],
-    "evaluation.diagnostics": ["Comparison", "ScoreReport", "compare", "crps"],
+    "evaluation.crps": ["crps"],
+    "evaluation.diagnostics": ["Comparison", "ScoreReport", "compare"],
     "evaluation.plotting": ["ScoreDisplay", "TubeDisplay"],
     "io.store": ["FormatError", "load"],
     "kernels": [

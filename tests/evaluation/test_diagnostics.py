@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 
 from wienerkernel import RBF, LinearCombination, WienerKernelRegressor
-from wienerkernel.evaluation.diagnostics import compare, crps, leave_one_out_law, score_report
+from wienerkernel.evaluation.diagnostics import _Affine, compare, crps, leave_one_out_law, score_report
+from wienerkernel.law.mixed import MixedLaw
+from wienerkernel.posterior.transformed import TransformedDistribution
+from wienerkernel.transform import BoxCox
 
 
 def _model(noise="norm(0, 0.5)", scale=1.0, **options):
@@ -29,7 +32,28 @@ def _crps_normal(mean, std, y):
 
 @pytest.mark.parametrize("y", [-9.0, -1.0, 0.3, 4.0, 60.0])
 def test_crps_of_a_normal_law_has_its_closed_form(y):
-    assert crps(stats.norm(0.5, 2.0), y) == pytest.approx(_crps_normal(0.5, 2.0, y), rel=1e-8)
+    assert crps(stats.norm(0.5, 2.0), y) == pytest.approx(_crps_normal(0.5, 2.0, y), rel=1e-7)
+
+
+@pytest.mark.parametrize("shape", [0.2, 0.7, 3.0])
+def test_crps_of_a_gamma_law_has_its_closed_form(shape):
+    """Scheuerer and Moeller (2015); below the support, the distance to it is added."""
+    y = np.array([-3.0, 0.01, 0.5, 2.0, 30.0])
+    at = np.maximum(y, 0.0)
+    own, next_one = (2 * stats.gamma.cdf(at, a) - 1 for a in (shape, shape + 1))
+    expected = at * own - shape * next_one - 1 / special.beta(0.5, shape) + at - y
+    np.testing.assert_allclose(crps(stats.gamma(shape), y), expected, rtol=3e-7)
+
+
+def test_crps_of_a_mixture_under_a_transform_equals_adaptive_quadrature():
+    parts = LinearCombination(
+        "gamma(0.5, loc=-0.5)", [[[1.0, 0.2]], [[2.0, 0.2]]], loc=0.3, normal_std=[[0.1], [0.3]]
+    )
+    law = TransformedDistribution(_Affine(MixedLaw(parts, np.array([0.7, 0.3])), 1.0), BoxCox(lam=0.3))
+    for y in (0.2, 1.1, 9.0):
+        below = integrate.quad(lambda x: law.cdf([x])[0] ** 2, 0, y, limit=500, epsabs=1e-9)[0]
+        above = integrate.quad(lambda x: law.sf([x])[0] ** 2, y, 400, limit=500, epsabs=1e-9)[0]
+        assert crps(law, [y])[0] == pytest.approx(below + above, rel=1e-6)
 
 
 @pytest.mark.parametrize("law", ["gamma(0.25, scale=2)", "t(3)", "uniform(-1, 2)"])
@@ -45,7 +69,7 @@ def test_crps_broadcasts_the_points_against_the_laws():
     law = stats.norm([0.0, 1.0], [1.0, 2.0])
     y = np.array([[0.0], [1.0], [2.0]])
     np.testing.assert_allclose(
-        crps(law, y), _crps_normal(np.array([0.0, 1.0]), np.array([1.0, 2.0]), y), rtol=1e-8
+        crps(law, y), _crps_normal(np.array([0.0, 1.0]), np.array([1.0, 2.0]), y), rtol=1e-7
     )
 
 

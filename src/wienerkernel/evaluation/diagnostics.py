@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from ..noise.level import Level, level_nodes
 from ..posterior import Posterior
 from ..posterior.transformed import TransformedDistribution
 from ..smoother.loo_weights import LeaveOneOutLaws
+from .crps import crps
 
 if TYPE_CHECKING:
     from .plotting import ScoreDisplay
@@ -39,10 +39,6 @@ __all__ = [
     "score_report",
 ]
 
-LEVELS = np.array([1e-5, 1e-3, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98])
-"""The CRPS is integrated piecewise between the quantiles at these levels."""
-NODES = 10
-"""Gauss-Legendre nodes per piece."""
 BAND = 0.95
 """Probability that a count of PIT values lies in its band if the laws are right."""
 ALL = slice(None)
@@ -227,48 +223,6 @@ def leave_one_out_law(posterior: Posterior, rows: IntArray | slice = ALL) -> tup
     if posterior.single_output:
         return law, residual[:, 0]
     return _Affine(law, posterior.output_scale), residual * posterior.output_scale
-
-
-def crps(law: Any, y: ArrayLike) -> FloatArray:
-    """Continuous ranked probability score, the integral of (F(x) - [y <= x])^2.
-
-    Parameters
-    ----------
-    law : distribution with ``cdf``, ``sf``, ``ppf`` and ``isf``
-        Of shape S.
-    y : array-like
-        Broadcast against S.
-
-    Returns
-    -------
-    ndarray of shape broadcast(y.shape, S)
-
-    Examples
-    --------
-    >>> from scipy import stats
-    >>> round(float(crps(stats.norm(), 0.0)), 9)       # (sqrt(2) - 1) / sqrt(pi)
-    0.233694977
-    """
-    points = np.asarray(y, dtype=float)
-    lower, upper = [law.ppf(level) for level in LEVELS], [law.isf(level) for level in LEVELS[2::-1]]
-    # A point beyond all quantiles needs a few more pieces up to it.
-    beyond = [
-        np.clip(points, np.minimum(end, end + step), np.maximum(end, end + step))
-        for end, inner in ((lower[0], lower[1]), (upper[-1], upper[-2]))
-        for step in ((end - inner), 4 * (end - inner))
-    ]
-    table = np.stack(np.broadcast_arrays(*lower, *upper, *beyond, points))
-    edges = np.sort(table, axis=0)
-    x, w = np.polynomial.legendre.leggauss(NODES)
-    total = np.zeros(edges.shape[1:])
-    for low, high in pairwise(edges):
-        middle, half = 0.5 * (low + high), 0.5 * (high - low)
-        nodes = middle + half * x.reshape(-1, *[1] * middle.ndim)
-        above = middle >= points
-        # sf above the step, so that small tails keep their digits
-        tail = np.where(above, law.sf(nodes), law.cdf(nodes))
-        total += half * np.tensordot(w, tail**2, axes=1)
-    return total
 
 
 def score_report(

@@ -18,7 +18,7 @@ from .linear_combination import LinearCombination
 __all__ = ["MixedLaw"]
 
 TOLERANCE = 1e-13
-SMALL = 1e-6
+SMALL = 1e-7
 """Below it, probabilities and densities are computed with relative accuracy."""
 
 
@@ -52,14 +52,17 @@ class MixedLaw:
         return np.expand_dims(array, array.ndim - len(self.shape))
 
     def _of_parts(self, name: str, y: ArrayLike, return_error: bool) -> Any:
-        """Average of a function of the parts; a part's tail needs relative accuracy only where all tails are small."""
+        """Average of a function of the parts; a part's tail needs relative accuracy only where the average is small."""
         points = self._apart(y)
         if name == "pdf" and np.any(self.law._batch.atomic):
             self.law.pdf(points)  # raises TypeError: there is no density
-        result = [self._average(part) for part in self.law._batch.values(name, points, tails=False)]
-        if np.any(result[0] < SMALL):
-            result = [self._average(part) for part in getattr(self.law, name)(points, return_error=True)]
-        return tuple(result) if return_error else result[0]
+        value, error = (self._average(part) for part in self.law._batch.values(name, points, tails=False))
+        small = value * (self.std() if name == "pdf" else 1.0) < SMALL
+        if np.any(small):
+            points = np.where(self._apart(small), points, self.law.mean())
+            fine = (self._average(part) for part in self.law._batch.values(name, points))
+            value, error = (np.where(small, *pair) for pair in zip(fine, (value, error), strict=True))
+        return (value, error) if return_error else value
 
     def pdf(self, y: ArrayLike, *, return_error: bool = False) -> Any:
         """Density at y, broadcast against S."""
@@ -102,10 +105,13 @@ class MixedLaw:
 
         def excess(y: FloatArray, index: IntArray) -> FloatArray:
             """How far the tail at some of the points is from p, relative to p."""
-            at = low.copy()
+            at = np.broadcast_to(self.mean(), shape).copy()  # where values are easy to compute
             at.flat[index] = y
-            tail = np.where(upper, -self.sf(at), self.cdf(at)).ravel()[index]
-            return np.asarray(tail / p.ravel()[index] + np.where(upper.ravel()[index], 1.0, -1.0))
+            above, tail = upper.flat[index], np.empty(len(index))
+            for name, some in (("sf", above), ("cdf", ~above)):
+                if np.any(some):
+                    tail[some] = getattr(self, name)(at).flat[index[some]]
+            return np.asarray(np.where(above, -1.0, 1.0) * (tail / p.flat[index] - 1))
 
         x = np.where((p == 0) & upper, high, low)  # the ends of the support
         index = np.flatnonzero(inside)
