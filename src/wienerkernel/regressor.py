@@ -95,17 +95,17 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
     n_restarts : int, default=0
         Number of further searches from random starting points.
     random_state : int, numpy Generator or RandomState, or None, default=None
-        Seed of those points.
+        Seed of those points, and of the sampling for ``inference="bayes"``.
     dtype : {"float64", "float32", "mixed"}, default="float64"
         Precision of the kernel matrices. Single precision halves the memory and suits large, noisy data: results have
         about six digits unless the ridge is small, and none if it is below 1e-6 of the kernel's variance. ``"mixed"``
         keeps the factor in single precision and refines every solve to ten digits, which takes several times as long.
     loss : "squared", default="squared"
         The loss that the estimate minimizes.
-    inference : {None, "ep"}, default=None
+    inference : {None, "ep", "bayes"}, default=None
         None is the estimate that minimizes the loss. "ep" is the posterior of f under a Gaussian process prior and the
-        density of the noise, by expectation propagation. It is not linear in y, so methods that need the weights a(x)
-        refuse it.
+        density of the noise, by expectation propagation; "bayes" corrects it by sampling. ``tuning="likelihood"`` then
+        maximizes the evidence. These answers are not linear in y, so methods that need the weights a(x) refuse them.
 
     Attributes
     ----------
@@ -244,31 +244,6 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         )
         return self
 
-    def _fit_beyond(
-        self,
-        kernel: Kernel,
-        noise: Noise,
-        inputs: Array,
-        outputs: FloatArray,
-        scale: FloatArray,
-        level: NoiseLevel | None,
-        transform: Transform | None,
-    ) -> WienerKernelRegressor:
-        """Fit a model whose estimate is not linear in y, on the scale of the transform."""
-        posterior: Any = condition(
-            kernel,
-            noise,
-            np.asarray(arrays.as_numpy(inputs), dtype=np.float64),
-            outputs,
-            scale,
-            trend=self.trend,
-            inference=self.inference,
-            level=level,
-            transform=transform,
-        )
-        self.kernel_, self.noise_, self.ridge_, self.posterior_ = kernel, noise, noise.var(), posterior
-        return self
-
     @property
     def output_scale_(self) -> FloatArray:
         """Scales of the outputs, (n_y,)."""
@@ -305,6 +280,40 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         )
         found = self.tuning_result_
         return found.kernel, found.noise, found.level, found.transform
+
+    def _fit_beyond(
+        self,
+        kernel: Kernel,
+        noise: Noise,
+        inputs: Array,
+        outputs: FloatArray,
+        scale: FloatArray,
+        level: NoiseLevel | None,
+        transform: Transform | None,
+    ) -> WienerKernelRegressor:
+        """Fit a model whose estimate is not linear in y, on the scale of the transform."""
+        from .losses.evidence import maximize_evidence
+        from .tuning import Data
+
+        inputs = np.asarray(arrays.as_numpy(inputs), dtype=np.float64)
+        if self.inference is not None and self.tuning == "likelihood" and self.tuning_result_ is not None:
+            data = Data(inputs, outputs[:, None], scale, None, self.trend)
+            self.tuning_result_ = found = maximize_evidence(data, self.noise, self.tuning_result_)
+            kernel, noise = found.kernel, found.noise
+        posterior: Any = condition(
+            kernel,
+            noise,
+            inputs,
+            outputs,
+            scale,
+            trend=self.trend,
+            inference=self.inference,
+            level=level,
+            transform=transform,
+            random_state=self.random_state,
+        )
+        self.kernel_, self.noise_, self.ridge_, self.posterior_ = kernel, noise, noise.var(), posterior
+        return self
 
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, noise_scale: ArrayLike | None = None

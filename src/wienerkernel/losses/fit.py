@@ -7,19 +7,21 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-from .._typing import FloatArray
+from .._typing import FloatArray, RandomState
 from ..kernels import Kernel
 from ..noise import Noise
+from ..noise.base import as_generator
 from ..noise.level import NoiseLevel
 from ..transform import Transform
 from .base import NonlinearPosterior
 from .coordinates import Coordinates, Observed
-from .posterior import FullPosterior, NormalWeights
+from .posterior import DrawnWeights, FullPosterior, NormalWeights, Weights
 from .propagation import REACHED, propagate
+from .sampling import CERTIFIED, posterior_draws
 
 __all__ = ["INFERENCES", "check_setting", "condition", "is_linear"]
 
-INFERENCES = (None, "ep")
+INFERENCES = (None, "ep", "bayes")
 
 
 SQUARED = "squared"
@@ -61,6 +63,7 @@ def condition(
     inference: str | None,
     level: NoiseLevel | None = None,
     transform: Transform | None = None,
+    random_state: RandomState = None,
 ) -> NonlinearPosterior:
     """The model for given kernel and noise.
 
@@ -71,11 +74,22 @@ def condition(
     """
     observed = Observed.of(X, y, scale)
     found = propagate(Coordinates.at(kernel, observed.places, trend), observed, noise)
-    setting = f"inference={inference!r}"
-    if not found.converged:
+    weights: Weights = NormalWeights(found.posterior)
+    draws = None
+    if inference == "bayes":
+        draws = posterior_draws(found, as_generator(random_state))
+        weights = DrawnWeights(draws.weights)
+        if not draws.certified:
+            message = (
+                f"the draws from the posterior are not certified: R-hat is {draws.r_hat:.3f}, more than {CERTIFIED:g}, and "
+                f"the effective sample size about {draws.effective:.0f}"
+            )
+            warnings.warn(message, ConvergenceWarning, stacklevel=4)
+    elif not found.converged:
         message = (
             f"expectation propagation did not converge: after {found.sweeps} sweeps a marginal is off by "
             f"{found.residual:.2g} standard deviations, more than {REACHED:g}"
         )
-        warnings.warn(message, ConvergenceWarning, stacklevel=3)
-    return FullPosterior(setting, noise, found, NormalWeights(found.posterior), level, transform)
+        warnings.warn(message, ConvergenceWarning, stacklevel=4)
+    setting = f"inference={inference!r}"
+    return FullPosterior(setting, noise, found, weights, draws, level, transform)

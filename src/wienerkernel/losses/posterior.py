@@ -22,6 +22,7 @@ from ..transform import Transform
 from .base import NonlinearPosterior
 from .coordinates import DROPPED, Coordinates
 from .propagation import GaussianPosterior, Propagation
+from .sampling import Draws
 
 __all__ = ["DrawnWeights", "FullDistribution", "FullPosterior", "NormalWeights", "Weights"]
 
@@ -139,6 +140,8 @@ class FullPosterior(NonlinearPosterior):
         As in :class:`NonlinearPosterior`.
     propagation : Propagation
     weights : Weights
+    draws : Draws or None
+        What sampling found, with its diagnostics.
 
     Examples
     --------
@@ -155,11 +158,12 @@ class FullPosterior(NonlinearPosterior):
         noise: Noise,
         propagation: Propagation,
         weights: Weights,
+        draws: Draws | None = None,
         level: NoiseLevel | None = None,
         transform: Transform | None = None,
     ) -> None:
         super().__init__(setting, noise, level, transform)
-        self.propagation, self.weights = propagation, weights
+        self.propagation, self.weights, self.draws = propagation, weights, draws
 
     @property
     def coordinates(self) -> Coordinates:

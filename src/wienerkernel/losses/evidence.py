@@ -1,0 +1,136 @@
+"""Hyperparameters from the evidence of expectation propagation, which knows the density of the noise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+
+from .._typing import FloatArray
+from ..noise import Noise
+from ..noise.family import KnownLaw, noise_model
+from ..tuning import Data, TuningResult
+from ..tuning.data import Parameters
+from ..tuning.search_box import search_box
+from .coordinates import Coordinates, Observed
+from .density import NoiseDensity
+from .propagation import Propagation, propagate
+
+__all__ = ["maximize_evidence"]
+
+STEP = 1e-4
+ITERATIONS = 40
+HOPELESS = 1e100
+
+
+def maximize_evidence(data: Data, given: Any, result: TuningResult) -> TuningResult:
+    """Maximize the evidence from a result of the Gaussian quasi-likelihood, with the same bounds and priors.
+
+    Shapes of the noise are kept where its density has a pole: there, the evidence does not compare laws well.
+
+    Parameters
+    ----------
+    data : Data
+        On the scale of the transform, with the level of the noise in its scales.
+    given : object
+        The noise as the user gave it.
+    result : TuningResult
+
+    Returns
+    -------
+    TuningResult
+    """
+    model = noise_model(given) if given is None or not isinstance(given, str) or given != "auto" else given
+    if isinstance(model, str):  # the noise was learned from residuals
+        model = KnownLaw(result.noise)
+    parameters = Parameters(result.kernel, model)
+    start = _values(parameters, result)
+    if not len(start):
+        return result
+    box = search_box(data, parameters)
+    low, high = np.minimum(box.low, start), np.maximum(box.high, start)
+    if NoiseDensity.of(result.noise).pole:
+        low[parameters.shapes] = high[parameters.shapes] = start[parameters.shapes]
+    evidence = _Evidence(data, parameters)
+
+    def loss(values: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = evidence(values)
+        prior, prior_gradient = box.log_prior(values)
+        return -(value + prior), -(gradient + prior_gradient)
+
+    minimize(
+        loss,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=list(zip(low.tolist(), high.tolist(), strict=True)),
+        options={"maxiter": ITERATIONS},
+    )
+    values, value = evidence.best
+    noise = parameters.noise_at(values)
+    logs = np.array([not name.removeprefix("noise.") in model.linear_shapes for name in parameters.names])
+    shown = np.where(logs, np.exp(np.where(logs, values, 0.0)), values)
+    return replace(
+        result,
+        kernel=parameters.kernel_at(values),
+        noise=noise,
+        ridge=noise.var(),
+        value=value,
+        parameters={**result.parameters, **dict(zip(parameters.names, shown.tolist(), strict=True))},
+        n_evaluations=result.n_evaluations + evidence.evaluations,
+    )
+
+
+def _values(parameters: Parameters, result: TuningResult) -> FloatArray:
+    """The vector of parameters that a result stands for."""
+    values = list(parameters.kernel.theta)
+    for name in parameters.names[parameters.n_kernel :]:
+        value = result.parameters[name]
+        linear = name.removeprefix("noise.") in parameters.noise.linear_shapes
+        values.append(value if linear else np.log(value))
+    return np.asarray(values, dtype=float)
+
+
+class _Evidence:
+    """Log evidence and its gradient as a function of the parameters; the best values are kept."""
+
+    def __init__(self, data: Data, parameters: Parameters) -> None:
+        self.data, self.parameters = data, parameters
+        self.observed = Observed.of(np.asarray(data.X), data.y[:, 0], data.noise_scale)
+        self.best: tuple[FloatArray, float] = np.zeros(0), -np.inf
+        self.evaluations = 0
+        self._last: Propagation | None = None
+
+    def _run(self, values: FloatArray, noise: Noise) -> Propagation:
+        """Expectation propagation, from the sites of the last evaluation where they are of use."""
+        coordinates = Coordinates.at(self.parameters.kernel_at(values), self.observed.places, self.data.trend)
+        if self._last is not None:
+            try:
+                found = propagate(coordinates, self.observed, noise, self._last)
+                if found.converged:
+                    return found
+            except ValueError:  # sites that are improper for this kernel
+                pass
+        return propagate(coordinates, self.observed, noise)
+
+    def __call__(self, values: FloatArray) -> tuple[float, FloatArray]:
+        """Value and gradient, (p,)."""
+        parameters = self.parameters
+        found = self._run(values, parameters.noise_at(values))
+        self.evaluations += 1
+        gradient = np.zeros(len(values))
+        if not np.isfinite(found.log_evidence):
+            return -HOPELESS, gradient
+        self._last = found
+        gradient[: parameters.n_kernel] = found.kernel_gradient()
+        for k in range(parameters.n_kernel, len(values)):
+            step = np.where(np.arange(len(values)) == k, STEP, 0.0)
+            up, down = (
+                found.noise_derivative(parameters.noise_at(values + sign * step)) for sign in (1.0, -1.0)
+            )
+            gradient[k] = (up - down) / (2 * STEP)
+        if found.log_evidence > self.best[1]:
+            self.best = values.copy(), found.log_evidence
+        return found.log_evidence, gradient

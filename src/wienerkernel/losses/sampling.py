@@ -1,0 +1,246 @@
+"""Draws from the posterior of the weights: elliptical slice sampling, from expectation propagation or by annealing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from .._typing import FloatArray
+from .coordinates import Coordinates, Observed
+from .density import NoiseDensity
+from .propagation import Propagation, gaussian
+from .tilted import tilted_moments
+
+__all__ = ["Draws", "effective_sample_size", "posterior_draws", "r_hat"]
+
+CHAINS, WARM_UP, BLOCK, MOST_BLOCKS = 32, 150, 250, 16
+DEGREES = 8.0
+"""Degrees of freedom of the Student law that ellipses are drawn from: its tails are heavier than the posterior's."""
+MIXED, CERTIFIED = 1.01, 1.05
+"""Largest R-hat of chains that go on to be used, and of draws that count as certified."""
+ENOUGH = 2000
+"""Effective sample size at which the chains stop."""
+KEPT = 2048
+PARTICLES, RUNS, MOVES = 1024, 2, 5
+SMALLEST, FACTOR = 1e-5, 0.75
+"""Annealing: the smoothing of the noise falls by the factor to this fraction of the spread of the noise."""
+
+LogDensity = Callable[[FloatArray], FloatArray]
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Draws of the weights, and how far they can be trusted.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (N, r)
+    r_hat : float
+        Largest of all coordinates: between split chains, or between annealed populations.
+    effective : float
+        Smallest effective sample size of a coordinate.
+    method : {"slice", "annealed"}
+    """
+
+    weights: FloatArray
+    r_hat: float
+    effective: float
+    method: str
+
+    @property
+    def certified(self) -> bool:
+        """Whether R-hat is at most 1.05."""
+        return self.r_hat <= CERTIFIED
+
+
+def posterior_draws(found: Propagation, generator: Any) -> Draws:
+    """Draws by slice sampling from expectation propagation; by annealing if the noise has a pole or the chains disagree."""
+    density = NoiseDensity.of(found.noise)
+    if not density.pole:
+        chains = _chains(found, density, generator)
+        if chains is not None and chains.r_hat <= MIXED:
+            return chains
+    return _annealed(found, density, generator)
+
+
+def _target(
+    coordinates: Coordinates, observed: Observed, density: NoiseDensity, logpdf: LogDensity
+) -> LogDensity:
+    """Log posterior of the weights up to a constant, from (c, r) to (c,)."""
+    unit = observed.scale * density.scale
+    origin = (observed.y - observed.scale * density.loc) / unit
+    phi = (coordinates.phi[observed.index] / unit[:, None]).T
+    precision = coordinates.precision
+
+    def target(w: FloatArray) -> FloatArray:
+        return np.asarray(logpdf(origin - w @ phi).sum(axis=1) - 0.5 * w**2 @ precision)
+
+    return target
+
+
+class _Slice:
+    """Elliptical slice sampling of several chains at once, with a Student law as base (Nishihara et al. 2014).
+
+    Parameters
+    ----------
+    target : callable
+    mean : ndarray of shape (r,)
+    root : ndarray of shape (r, r)
+        R with R R' the scale matrix of the base.
+    w : ndarray of shape (c, r)
+        Where the chains start.
+    """
+
+    def __init__(self, target: LogDensity, mean: FloatArray, root: FloatArray, w: FloatArray) -> None:
+        self._target, self._mean, self._root = target, mean, root
+        self._z = np.linalg.solve(root, (w - mean).T).T
+        self._value = self._ratio(self._z)
+
+    @property
+    def w(self) -> FloatArray:
+        """The current states, (c, r)."""
+        return np.asarray(self._mean + self._z @ self._root.T)
+
+    def _ratio(self, z: FloatArray) -> FloatArray:
+        """Log density of the target over that of the base."""
+        base = -0.5 * (DEGREES + z.shape[1]) * np.log1p(np.sum(z**2, axis=1) / DEGREES)
+        return np.asarray(self._target(self._mean + z @ self._root.T) - base)
+
+    def step(self, generator: Any) -> None:
+        """Move all chains once."""
+        z, d = self._z, self._z.shape[1]
+        scale = (DEGREES + np.sum(z**2, axis=1)) / 2 / generator.standard_gamma((DEGREES + d) / 2, len(z))
+        other = np.sqrt(scale)[:, None] * generator.standard_normal(z.shape)
+        level = self._value + np.log(generator.uniform(size=len(z)))
+        angle = generator.uniform(0, 2 * np.pi, len(z))
+        low, high = angle - 2 * np.pi, angle.copy()
+        new, value, open_ = z.copy(), self._value.copy(), np.arange(len(z))
+        for _ in range(100):
+            a = angle[open_, None]
+            proposed = z[open_] * np.cos(a) + other[open_] * np.sin(a)
+            ratio = self._ratio(proposed)
+            good = ratio > level[open_]
+            new[open_[good]], value[open_[good]] = proposed[good], ratio[good]
+            open_ = open_[~good]
+            if not len(open_):
+                break
+            low[open_] = np.where(angle[open_] < 0, angle[open_], low[open_])
+            high[open_] = np.where(angle[open_] >= 0, angle[open_], high[open_])
+            angle[open_] = generator.uniform(low[open_], high[open_])
+        self._z, self._value = new, value
+
+
+def _chains(found: Propagation, density: NoiseDensity, generator: Any) -> Draws | None:
+    """Chains from the posterior of expectation propagation; None if it has no density where they could start."""
+    target = _target(found.coordinates, found.observed, density, density.logpdf)
+    mean = found.posterior.mean
+    root = solve_triangular(found.posterior.factor, np.eye(len(mean)), lower=True, trans=1)
+    start = mean + generator.standard_normal((CHAINS, len(mean))) @ root.T
+    for _ in range(8):  # bounded noise may exclude starting points: move them to the mean
+        outside = ~np.isfinite(target(start))
+        if not outside.any():
+            break
+        start[outside] = mean + (start[outside] - mean) / 2
+    else:
+        return None
+    chains = _Slice(target, mean, root, start)
+    for _ in range(WARM_UP):
+        chains.step(generator)
+    history = np.empty((0, CHAINS, len(mean)))
+    for _ in range(MOST_BLOCKS):
+        block = np.empty((BLOCK, CHAINS, len(mean)))
+        for step in range(BLOCK):
+            chains.step(generator)
+            block[step] = chains.w
+        history = np.concatenate([history, block])
+        disagreement, effective = r_hat(history), effective_sample_size(history)
+        if disagreement <= MIXED and effective >= ENOUGH:
+            break
+    flat = history.reshape(-1, len(mean))
+    kept = flat[np.linspace(0, len(flat) - 1, min(KEPT, len(flat))).round().astype(int)]
+    return Draws(kept, disagreement, effective, "slice")
+
+
+def _annealed(found: Propagation, density: NoiseDensity, generator: Any) -> Draws:
+    """Populations of particles that follow the noise M + N(0, eps^2) as eps falls (sequential Monte Carlo)."""
+    runs = [_population(found, density, generator) for _ in range(RUNS)]
+    disagreement = r_hat(np.stack(runs, axis=1), split=False)
+    # the variance of a population's mean is that of the posterior over its effective size
+    effective = RUNS / (max(disagreement**2 - 1, 0.0) + 1 / PARTICLES)
+    return Draws(np.concatenate(runs), disagreement, effective, "annealed")
+
+
+def _population(found: Propagation, density: NoiseDensity, generator: Any) -> FloatArray:
+    """One population, (N, r), which starts from the linear posterior with larger standard deviations."""
+    coordinates, observed, noise = found.coordinates, found.observed, found.noise
+    tau = 1 / (noise.var() * observed.scale**2)
+    linear = gaussian(coordinates, observed, tau, tau * (observed.y - observed.scale * noise.mean()))
+    assert linear is not None
+    spread = min(noise.std() / density.scale, density.spread)
+    d = len(linear.mean)
+    normal = generator.standard_normal((PARTICLES, d))
+    w: FloatArray = linear.mean + 1.5 * solve_triangular(linear.factor, normal.T, lower=True, trans=1).T
+    previous: FloatArray = -0.5 * np.sum(normal**2, axis=1)
+    eps = 0.5 * spread
+    while True:
+        target = _target(coordinates, observed, density, _smoothed(density, eps))
+        value = target(w)
+        log_weight = value - previous
+        weight = np.exp(log_weight - log_weight.max())
+        weight /= weight.sum()
+        mean = weight @ w
+        covariance = (weight[:, None] * (w - mean)).T @ (w - mean)
+        positions = (np.arange(PARTICLES) + generator.uniform()) / PARTICLES
+        w = w[np.minimum(np.searchsorted(np.cumsum(weight), positions), PARTICLES - 1)]
+        values, vectors = np.linalg.eigh(covariance)
+        root = vectors * np.sqrt(np.maximum(values, 1e-14 * values[-1]))
+        population = _Slice(target, mean, root, w)
+        for _ in range(MOVES):
+            population.step(generator)
+        w = population.w
+        previous = target(w)
+        if eps <= SMALLEST * spread:
+            return np.asarray(w)
+        eps = max(FACTOR * eps, SMALLEST * spread)
+
+
+def _smoothed(density: NoiseDensity, eps: float) -> LogDensity:
+    """Log density of Z + N(0, eps^2), from a table that is dense around singular points."""
+    reach = np.arcsinh(1e4 * density.spread / eps)
+    around = eps * np.sinh(np.linspace(-reach, reach, 1201))
+    centers = density.points if len(density.points) else density.quantiles[len(density.quantiles) // 2, None]
+    grid = np.unique(np.concatenate([center + around for center in centers]))
+    values = tilted_moments(density, grid, np.full(len(grid), eps)).log_integral
+    return lambda z: np.interp(z, grid, values)
+
+
+def r_hat(draws: FloatArray, split: bool = True) -> float:
+    """Largest potential scale reduction of a coordinate, from draws (steps, chains, r); chains are halved by default."""
+    if split:
+        half = len(draws) // 2
+        draws = np.concatenate([draws[:half], draws[half : 2 * half]], axis=1)
+    n = len(draws)
+    within = draws.var(axis=0, ddof=1).mean(axis=0)
+    between = draws.mean(axis=0).var(axis=0, ddof=1)
+    return float(np.max(np.sqrt((n - 1) / n + between / np.maximum(within, 1e-300))))
+
+
+def effective_sample_size(draws: FloatArray) -> float:
+    """Smallest effective sample size of a coordinate, from draws (steps, chains, r), by Geyer's initial sequence."""
+    n, chains, _ = draws.shape
+    centered = draws - draws.mean(axis=0)
+    size = 2 ** int(np.ceil(np.log2(2 * n)))
+    spectrum = np.abs(np.fft.rfft(centered, size, axis=0)) ** 2
+    covariance = np.fft.irfft(spectrum, size, axis=0)[:n].mean(axis=1) / n  # (n, r)
+    within = covariance[0] * n / (n - 1)
+    total = covariance[0] + draws.mean(axis=0).var(axis=0, ddof=1)
+    correlation = 1 - (within - covariance) / np.maximum(total, 1e-300)
+    pairs = correlation[: n // 2 * 2].reshape(n // 2, 2, -1).sum(axis=1)
+    positive = np.logical_and.accumulate(pairs > 0, axis=0)
+    pairs = np.minimum.accumulate(np.where(positive, pairs, 0.0), axis=0)
+    time = np.maximum(2 * pairs.sum(axis=0) - 1, 1 / np.log10(n * chains))
+    return float(np.min(n * chains / time))
