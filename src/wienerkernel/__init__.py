@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from .decisions.optimizer import Optimizer as Optimizer
     from .decisions.optimizer import SafetyConstraint as SafetyConstraint
     from .decisions.optimizer import minimize as minimize
+    from .dynamics import Causes as Causes
+    from .dynamics import Dynamics as Dynamics
+    from .dynamics import Rollout as Rollout
+    from .dynamics import StateDistribution as StateDistribution
     from .evaluation.crps import crps as crps
     from .evaluation.diagnostics import Comparison as Comparison
     from .evaluation.diagnostics import ScoreReport as ScoreReport
@@ -68,6 +72,7 @@ _HOME = {
     "decisions.design": ["NextSample", "SamplesNeeded"],
     "decisions.norms": ["NormWarning", "rkhs_norm"],
     "decisions.optimizer": ["Optimizer", "SafetyConstraint", "minimize"],
+    "dynamics": ["Causes", "Dynamics", "Rollout", "StateDistribution"],
     "evaluation.crps": ["crps"],
     "evaluation.diagnostics": ["Comparison", "ScoreReport", "compare"],
     "evaluation.plotting": ["ScoreDisplay", "TubeDisplay"],

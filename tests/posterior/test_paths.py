@@ -236,6 +236,8 @@ def test_bad_arguments_are_refused():
         paths([[1.0], [2.0], [3.0]], own=True)
     with pytest.raises(ValueError, match="NaN"):
         paths([[np.nan]])
+    with pytest.raises(TypeError, match="not 'mixed'"):
+        paper_model(dtype="mixed").sample_paths(2)
     with pytest.raises(TypeError, match="no Fourier features"):
         WienerKernelRegressor(Periodic(), tuning=None).fit([[0.0], [1.0]], [0.0, 1.0]).sample_paths(
             2, features=50

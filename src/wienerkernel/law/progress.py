@@ -14,7 +14,9 @@ PATIENCE = 2.0
 """Seconds before the first message."""
 
 
-def shown(parts: Iterator[tuple[slice, Item]], total: int, verbose: bool) -> Iterator[tuple[slice, Item]]:
+def shown(
+    parts: Iterator[tuple[slice, Item]], total: int, verbose: bool, what: str = "rows"
+) -> Iterator[tuple[slice, Item]]:
     """Pass on parts of ``total`` rows; if ``verbose``, show how many are done once it takes more than two seconds."""
     start, told = time.monotonic(), False
     for part, item in parts:
@@ -22,7 +24,7 @@ def shown(parts: Iterator[tuple[slice, Item]], total: int, verbose: bool) -> Ite
         if verbose and (told or time.monotonic() - start > PATIENCE):
             told = True
             print(
-                f"\rwienerkernel: {min(part.stop or total, total)} of {total} rows", end="", file=sys.stderr
+                f"\rwienerkernel: {min(part.stop or total, total)} of {total} {what}", end="", file=sys.stderr
             )
     if told:
         print(file=sys.stderr)

@@ -35,16 +35,17 @@ STEP = 0.05
 
 def drawn_noise(posterior: Posterior, n: int, generator: Any) -> FloatArray:
     """Draws of the noise in the data without its mean, averaged at the places, (n, U)."""
-    noise, samples = posterior.noise, posterior.smoother.samples
+    samples = posterior.smoother.samples
     size = len(samples.index)
-    averages = None
-    if samples.scale.ndim == 1:
-        entries = samples.share * samples.scale
-        averages = csr_array((entries, (samples.index, np.arange(size))), shape=(samples.n_places, size))
-    result = np.empty((n, samples.n_places))
-    for part in arrays.slices(n, max(1, DRAWS // size)):
-        draws = noise.rvs((part.stop - part.start, size), random_state=generator) - noise.mean()
-        result[part] = draws @ samples.scale.T if averages is None else (averages @ draws.T).T
+    result = np.zeros((n, samples.n_places))
+    for law, scale in posterior.terms:
+        matrix: Any = scale
+        if scale.ndim == 1:
+            entries = samples.share * scale, (samples.index, np.arange(size))
+            matrix = csr_array(entries, shape=(samples.n_places, size))
+        for part in arrays.slices(n, max(1, DRAWS // size)):
+            draws = law.rvs((part.stop - part.start, size), random_state=generator) - law.mean()
+            result[part] += (matrix @ draws.T).T
     return result
 
 
@@ -70,6 +71,8 @@ class Functions:
             raise TypeError(
                 f"sample paths need NumPy, torch or CuPy arrays; the model was fitted with {arrays.library(smoother.places)}"
             )
+        if smoother.factor.dtype != smoother.places.dtype:
+            raise TypeError("sample paths need a model with dtype='float64' or 'float32', not 'mixed'")
         self.smoother, self.n, self.copies = smoother, n, copies
         self.n_y = smoother.targets.shape[1]
         means = smoother.samples.means(smoother.targets).T
