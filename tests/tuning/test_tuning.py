@@ -31,7 +31,7 @@ from wienerkernel.law.ray_table import SMOOTH, ray_table
 from wienerkernel.law.terms import SumAtNodes, SumOnRay, Terms
 from wienerkernel.noise.family import Family, KnownLaw, noise_model
 from wienerkernel.noise.smoothed import SmoothedResiduals
-from wienerkernel.smoother.loo_weights import LeaveOneOutLaws
+from wienerkernel.smoother.leave_one_out import LeaveOneOutLaws
 from wienerkernel.tuning import Data, search, tune
 from wienerkernel.tuning.data import Parameters
 from wienerkernel.tuning.likelihood import Likelihood

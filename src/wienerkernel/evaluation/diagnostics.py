@@ -22,7 +22,7 @@ from ..noise import Noise
 from ..noise.level import Level, level_nodes
 from ..posterior import Posterior
 from ..posterior.transformed import TransformedDistribution
-from ..smoother.loo_weights import LeaveOneOutLaws
+from ..smoother.leave_one_out import LeaveOneOutLaws
 from .crps import crps
 
 if TYPE_CHECKING:

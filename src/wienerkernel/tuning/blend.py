@@ -161,6 +161,10 @@ class ShapeGrid:
         weights, slopes = _lagrange(position - first)
         return blended(laws, weights), blended(laws, slopes / self._step)
 
+    def nearest(self, shape: FloatArray) -> FloatArray:
+        """Shapes on the grid, whose laws need no others."""
+        return self._low + self._step * np.rint((shape - self._low) / self._step)
+
     def _at(self, index: int) -> Centered:
         if index not in self._laws:
             self._laws[index] = centered(self._law(self._low + index * self._step))
@@ -170,7 +174,9 @@ class ShapeGrid:
 def blended(laws: list[Centered], weights: FloatArray) -> Centered:
     """A weighted sum of laws, part by part."""
     parts, shifts, variances = zip(*laws, strict=True)
-    return Centered(Blend(list(parts), weights), float(weights @ shifts), float(weights @ variances))
+    used = np.flatnonzero(np.abs(weights) > 1e-12 * np.max(np.abs(weights)))
+    law = Blend([parts[k] for k in used], weights[used])
+    return Centered(law, float(weights @ shifts), float(weights @ variances))
 
 
 def shape_grid(family: Family) -> ShapeGrid | None:

@@ -15,8 +15,7 @@ from .._typing import FloatArray, IntArray
 from ..law.log_density import Centered, LogDensity, centered
 from ..noise.family import Family, NoiseModel, ScaledShape
 from ..smoother import Smoother
-from ..smoother.leave_one_out import weighted_residual
-from ..smoother.loo_weights import LeaveOneOutLaws
+from ..smoother.leave_one_out import LeaveOneOutLaws, weighted_residual
 from .blend import ShapeGrid, blended, shape_grid
 from .data import Data, Parameters
 
@@ -124,6 +123,7 @@ class LeaveOneOutScore:
             by_model += of_model
             by_weights += of_weights
         by_weights *= scale
+        by_std = float(np.vdot(by_weights, loo.weights))  # before the pullback overwrites them
         by_residual = by_residual.reshape(loo.residual.shape)
         if self.data.input_noise is None:
             by_kernel, by_log_ridge = loo.pullback(by_residual, by_model, by_weights)
@@ -137,7 +137,6 @@ class LeaveOneOutScore:
         # r is linear in y0 = y - m0 scale
         by_mean = -float(by_residual.sum(axis=1) @ self._residual_of_scale(loo)) if noise.mean() else 0.0
         if parameters.noise.free_std:
-            by_std = float(np.vdot(by_weights, loo.weights))
             if self.data.ridge is None:
                 by_std += 2 * by_log_ridge
             if noise.mean():

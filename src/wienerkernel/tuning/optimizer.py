@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import lsq_linear, minimize
 
 from .._typing import FloatArray
 from ..backend.linalg import NotPositiveDefiniteError
@@ -19,9 +20,9 @@ RESTART_RANGE = np.log(20.0)
 OPTIONS: Any = {"maxiter": MAX_ITERATIONS, "ftol": 1e-9, "gtol": 1e-6, "maxls": 40}
 """Tolerances of L-BFGS-B, per sample."""
 ROUGH: Any = {**OPTIONS, "ftol": 1e-4, "gtol": 1e-4}
-"""The same for a search on a subset, whose maximum is only a start: the sampling error is far larger."""
-TOLERANCE = 3e-4
-"""A refinement ends when it expects to gain less than this: 0.02 standard errors of any parameter."""
+"""The same for a search that is refined afterwards."""
+TOLERANCE = 1e-3
+"""A refinement ends when it expects to gain less than this: 0.05 standard errors of any parameter."""
 RADIUS, MIN_RADIUS = 1.0, 1e-7
 """Largest first step of a refinement, a factor of e for logarithms, and the step at which rounding has taken over."""
 DIFFERENCE = 1e-3
@@ -51,15 +52,7 @@ class Optimizer:
     """Searches for the maximum of an objective plus the log prior of its box.
 
     On a subset of the samples the prior counts in proportion to its size, so that the maximum is where it is expected
-    for all samples.
-
-    Parameters
-    ----------
-    n_samples : int
-        Number of all samples.
-    n_restarts : int
-        Additional searches from random points.
-    generator : numpy Generator or RandomState
+    for all samples. All searches return the point of shape (p,) and the objective there, without the prior.
 
     Attributes
     ----------
@@ -109,12 +102,7 @@ class Optimizer:
         *,
         rough: bool = False,
     ) -> tuple[FloatArray, float]:
-        """Search over the free parameters from ``starts``, which differ in these only, and from random points.
-
-        Returns the point of shape (p,) and the objective there, without the prior.
-        """
-        from scipy.optimize import minimize
-
+        """Search over the free parameters from ``starts``, which differ in these only, and from random points."""
         start, n = np.clip(starts[0], box.low, box.high), objective.data.y.size
         if not free.any():
             return start, objective(start)[0]
@@ -147,25 +135,31 @@ class Optimizer:
         value = float(-(best.fun + np.nan_to_num(first)) * n) - self.log_prior(objective, values, box)[0]
         return values, value
 
+    def curvature(
+        self, objective: Objective, values: FloatArray, box: SearchBox, free: NDArray[np.bool_]
+    ) -> FloatArray:
+        """Positive definite Hessian per sample of minus the objective, by all parameters that can move."""
+        free = free & (box.low < box.high)
+        return _Loss(self, objective, box, free, values).curvature(values[free]) / objective.data.y.size
+
     def refine(
         self,
         objective: Objective,
         start: FloatArray,
-        coarse: Objective,
         box: SearchBox,
         free: NDArray[np.bool_],
-    ) -> tuple[FloatArray, float]:
-        """Refine the maximum of an objective on fewer samples, which gives the curvature; returns as :meth:`maximize`.
+        curvature: FloatArray,
+    ) -> tuple[FloatArray, float, FloatArray]:
+        """Refine a maximum, given the curvature per sample there; also returns the updated curvature.
 
-        Quasi-Newton steps within bounds and a trust region: few evaluations of the objective itself.
+        Quasi-Newton steps within bounds and a trust region: few evaluations of the objective.
         """
         free = free & (box.low < box.high)
         if not free.any():
-            return start, objective(start)[0]
+            return start, objective(start)[0], curvature
         n = objective.data.y.size
-        loss = _Loss(self, objective, box, free, start)
+        loss, curvature = _Loss(self, objective, box, free, start), n * curvature
         (low, high), x = loss.bounds, start[free]
-        curvature = _Loss(self, coarse, box, free, start).curvature(x) * (n / coarse.data.y.size)
         value, gradient = loss(x)
         radius, self.message = RADIUS, ""
         for _ in range(MAX_ITERATIONS):
@@ -177,9 +171,8 @@ class Optimizer:
                     self.message = "the objective could not be improved"
                 break
             if np.max(np.abs(step)) > radius:
-                step = _box_step(
-                    gradient, curvature, np.maximum(low - x, -radius), np.minimum(high - x, radius)
-                )
+                near = np.maximum(low - x, -radius), np.minimum(high - x, radius)
+                step = _box_step(gradient, curvature, *near)
             length = np.max(np.abs(step))
             expected = -gradient @ step - 0.5 * step @ curvature @ step
             new, slope = loss(np.clip(x + step, low, high))
@@ -196,7 +189,7 @@ class Optimizer:
         else:
             self.message = f"no convergence after {MAX_ITERATIONS} steps"
         values = loss.values(x)
-        return values, -value - self.log_prior(objective, values, box)[0]
+        return values, -value - self.log_prior(objective, values, box)[0], curvature / n
 
 
 class _Loss:
@@ -245,17 +238,16 @@ class _Loss:
             hessian[k] = (other - gradient) / step if np.isfinite(value) else 0.0
         eigenvalues, vectors = np.linalg.eigh(hessian + hessian.T)
         sizes = 0.5 * np.abs(eigenvalues)
-        return np.asarray((vectors * np.maximum(sizes, 1e-8 * sizes.max() + TOLERANCE)) @ vectors.T)
+        return np.asarray(
+            (vectors * np.maximum(sizes, 1e-8 * sizes.max(initial=0.0) + TOLERANCE)) @ vectors.T
+        )
 
 
 def _box_step(gradient: FloatArray, curvature: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
     """Minimize g's + s'Bs/2 over low <= s <= high: least squares, with B = R'R."""
-    from scipy.optimize import lsq_linear
-
     root = np.linalg.cholesky(curvature).T
-    return np.asarray(
-        lsq_linear(root, -np.linalg.solve(root.T, gradient), bounds=(low, high), method="bvls").x
-    )
+    target = -np.linalg.solve(root.T, gradient)
+    return np.asarray(lsq_linear(root, target, bounds=(low, high), method="bvls").x)
 
 
 def _updated(curvature: FloatArray, step: FloatArray, change: FloatArray) -> FloatArray:

@@ -11,8 +11,7 @@ from .._typing import FloatArray, IntArray
 from ..noise.family import ScaledShape
 from ..noise.smoothed import SmoothedResiduals
 from ..smoother import Smoother
-from ..smoother.leave_one_out import leave_one_out
-from ..smoother.loo_weights import LeaveOneOutLaws
+from ..smoother.leave_one_out import LeaveOneOutLaws, leave_one_out
 from .data import Data, Parameters
 from .loo_score import LeaveOneOutScore
 

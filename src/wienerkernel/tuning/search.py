@@ -23,6 +23,7 @@ from ..noise.base import as_generator
 from ..noise.family import Family, NoiseModel, ScaledShape, noise_model
 from ..noise.level import NoiseLevel
 from ..transform import Transform
+from .blend import shape_grid
 from .data import Data, Parameters
 from .likelihood import Likelihood, relative_scales
 from .loo_score import LeaveOneOutScore
@@ -198,10 +199,14 @@ class _Search:
         parameters = Parameters(self.kernel, model)
         values, value = self._likelihood(parameters)
         if len(model.shape_names) and self.data.noise_scale.ndim == 1:
-            # The score of all parameters starts from here: then the smallest subset will do.
-            values = self._shapes(parameters, values, self.subsets[: 1 if method == "loo" else None])
-            if method == "likelihood" and parameters.noise_at(values).mean():
-                values, value = self._likelihood(parameters, values)  # the mean depends on the shapes
+            sides = _shape_starts(self._box(parameters), parameters, values)
+            if method == "loo":  # the search of all parameters starts from here
+                some = self._score(parameters)(self.subsets[0])
+                values = self.optimizer.best_of(some, sum(sides, []), self._box(parameters))
+            else:
+                values = self._shapes(parameters, sides)
+                if parameters.noise_at(values).mean():
+                    values, value = self._likelihood(parameters, values)  # the mean depends on the shapes
         if method == "loo":
             values, value = self._loo(parameters, values)
         return parameters, values, value
@@ -254,12 +259,10 @@ class _Search:
             self._divide(objective(None).output_scale(values))
         return values, value
 
-    def _shapes(
-        self, parameters: Parameters, values: FloatArray, subsets: list[IntArray | None]
-    ) -> FloatArray:
+    def _shapes(self, parameters: Parameters, sides: list[list[FloatArray]]) -> FloatArray:
         """The shapes alone, by the leave-one-out score: one search from the best of a few laws of either skew."""
         box = self._box(parameters)
-        free = np.zeros(len(values), dtype=bool)
+        free = np.zeros(len(box.start), dtype=bool)
         free[parameters.shapes] = True
         results = [
             self._maximize(
@@ -268,9 +271,8 @@ class _Search:
                 [],
                 box,
                 free,
-                subsets,
             )
-            for side in _shape_starts(box, parameters, values)
+            for side in sides
         ]
         return max(results, key=lambda result: result[1])[0]
 
@@ -338,17 +340,23 @@ class _Search:
         optimizer, coarse = self.optimizer, None
         subsets = self.subsets if subsets is None else subsets
         for rows in subsets:
-            current = objective(rows)
+            current, last = objective(rows), rows is subsets[-1]
             try:
                 if coarse is None:
-                    values, value = optimizer.maximize(
-                        current, starts(current), box, free, rough=rows is not None
-                    )
+                    values, value = optimizer.maximize(current, starts(current), box, free, rough=not last)
+                    start = values
                 else:
                     start = optimizer.best_of(current, [values, *others], box)
-                    values, value = optimizer.refine(current, start, coarse, box, free)
+                if coarse is None or not np.array_equal(start, values):
+                    curvature = (
+                        None
+                        if last and coarse is None
+                        else optimizer.curvature(coarse or current, start, box, free)
+                    )
+                if curvature is not None:
+                    values, value, curvature = optimizer.refine(current, start, box, free, curvature)
             except FAILURES:
-                if rows is subsets[-1]:
+                if last:
                     raise
                 continue
             coarse = current
@@ -432,6 +440,9 @@ def _shape_starts(box: SearchBox, parameters: Parameters, values: FloatArray) ->
     fractions = (np.arange(SHAPE_STARTS) + 0.5) / SHAPE_STARTS
     points = ends[0] + np.array(list(itertools.product(fractions, repeat=len(low)))) * (ends[1] - ends[0])
     points = np.where(signed, np.sinh(np.where(signed, points, 0.0)), points)
+    model = parameters.noise
+    grid = shape_grid(model) if isinstance(model, Family) else None
+    points = points if grid is None else grid.nearest(points)
     starts = np.repeat(values[None], len(points), axis=0)
     starts[:, parameters.shapes] = points
     skewness = np.array([_skewness(parameters, point) for point in points])

@@ -17,6 +17,14 @@ _SINHC = np.concatenate([[0.0], -((-1.0) ** _K) * special.zeta(2 * _K, 1) / (_K 
 
 
 def _log_phi1_far(w: ComplexArray) -> ComplexArray:
+    if not np.any(w.real):  # e^{iv/2} sin(v/2) / (v/2), in real arithmetic
+        half, result = w.imag / 2, np.empty(w.shape, dtype=complex)
+        sinc = np.sin(half) / half
+        with np.errstate(divide="ignore"):
+            result.real = np.log(np.abs(sinc))
+        phase = half + np.pi * (sinc < 0)
+        result.imag = phase - 2 * np.pi * np.rint(phase / (2 * np.pi))
+        return result
     grows = w.real > 0
     w = np.where(grows, -w, w)
     with np.errstate(divide="ignore"):
