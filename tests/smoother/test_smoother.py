@@ -294,3 +294,27 @@ def test_rounding_errors_of_the_model_part_have_the_documented_bounds(amplitude,
                 bound = amplitude * np.linalg.norm(b - np.eye(n)[i]) * np.linalg.norm(b) + ridge
             for values in computed:
                 assert abs(values[i] - exact) < 8 * eps * bound
+
+
+@pytest.mark.parametrize("correlated", [False, True])
+@pytest.mark.parametrize(("trend", "n", "lost"), [("constant", 1, 0), ("linear", 2, 0), ("linear", 5, 4)])
+def test_a_sample_without_which_the_trend_is_unknown_cannot_be_left_out(trend, n, lost, correlated):
+    # of five rows, the last is the only one with another first input
+    X = (
+        np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0], [1.0, 3.0], [2.0, 5.0]])[:n]
+        if n > 2
+        else np.eye(2)[:n, :1]
+    )
+    ones = np.eye(n) if correlated else np.ones(n)
+    samples = Samples.collapse(X, ones, ones)
+    smoother = Smoother(RBF(1.0), samples, np.arange(n, dtype=float)[:, None], trend)
+    with pytest.raises(ValueError, match=f"sample {lost} cannot be left out.*trend '{trend}'"):
+        leave_one_out(smoother)
+
+
+def test_a_repeated_sample_can_be_left_out_with_a_trend():
+    samples = Samples.collapse(np.zeros((2, 1)), np.ones(2), np.ones(2))
+    residual, model, gain = leave_one_out(Smoother(RBF(1.0), samples, np.array([[1.0], [3.0]]), "constant"))
+    np.testing.assert_allclose(residual.ravel(), [-2, 2])
+    np.testing.assert_allclose(model, 0, atol=1e-12)
+    np.testing.assert_allclose(gain, 1)

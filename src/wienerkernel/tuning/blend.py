@@ -163,7 +163,7 @@ class ShapeGrid:
 
     def nearest(self, shape: FloatArray) -> FloatArray:
         """Shapes on the grid, whose laws need no others."""
-        return self._low + self._step * np.rint((shape - self._low) / self._step)
+        return np.asarray(self._low + self._step * np.rint((shape - self._low) / self._step))
 
     def _at(self, index: int) -> Centered:
         if index not in self._laws:

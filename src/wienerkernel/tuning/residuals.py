@@ -85,7 +85,10 @@ def outside_support(data: Data, parameters: Parameters, values: FloatArray) -> i
         or not (np.isfinite(lower) or np.isfinite(upper))
     ):
         return 0
-    loo = LeaveOneOutLaws(LeaveOneOutScore(data, parameters).smoother(values))
+    try:
+        loo = LeaveOneOutLaws(LeaveOneOutScore(data, parameters).smoother(values))
+    except ValueError:  # too few rows for the trend without one of them
+        return 0
     scale = loo.scale[loo.group]
     variance = noise.var() * (loo.weights**2 @ loo.counts - loo.scale**2) + loo.model
     margin = 4 * np.sqrt(variance)[loo.group, None]

@@ -202,7 +202,7 @@ class _Search:
             sides = _shape_starts(self._box(parameters), parameters, values)
             if method == "loo":  # the search of all parameters starts from here
                 some = self._score(parameters)(self.subsets[0])
-                values = self.optimizer.best_of(some, sum(sides, []), self._box(parameters))
+                values = self.optimizer.best_of(some, [*itertools.chain(*sides)], self._box(parameters))
             else:
                 values = self._shapes(parameters, sides)
                 if parameters.noise_at(values).mean():
