@@ -34,7 +34,7 @@ def options(gpu, monkeypatch, *arguments):
 
 
 def test_every_part_of_the_benchmark_runs_on_a_cpu():
-    sizes = ["--sizes", "40", "--gradient-sizes", "40", "--library-sizes", "40"]
+    sizes = ["--sizes", "40", "--gradient-sizes", "40", "--library-sizes", "40", "--mixed-sizes", "40"]
     done = subprocess.run(
         [sys.executable, str(SCRIPT), *SMALL, *sizes], capture_output=True, text=True, check=False
     )
