@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from wienerkernel import RBF, TubeDisplay, WienerKernelRegressor
-from wienerkernel.evaluation.plotting import LIGHT
+from wienerkernel.palette import LIGHT
 
 # %%
 # The system is eq. (15) of the paper. The hyperparameters of the kernel are given, so tuning is disabled.

@@ -13,8 +13,8 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sklearn_kernels
 
 from wienerkernel import RBF, Family, WienerKernelRegressor, as_noise, compare
-from wienerkernel.evaluation.plotting import LIGHT
 from wienerkernel.experiments.calibration import calibrate
+from wienerkernel.palette import LIGHT
 
 # %%
 # The experiment

@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from wienerkernel import RBF, TubeDisplay, WienerKernelRegressor
-from wienerkernel.evaluation.plotting import LIGHT
+from wienerkernel.palette import LIGHT
 
 # %%
 # The system of the paper has been measured once at each of three inputs.

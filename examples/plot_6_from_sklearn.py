@@ -13,7 +13,7 @@ from sklearn.gaussian_process import kernels as sk
 from sklearn.model_selection import KFold, cross_val_score
 
 from wienerkernel import RBF, Mixture, WienerKernelRegressor
-from wienerkernel.evaluation.plotting import LIGHT
+from wienerkernel.palette import LIGHT
 
 generator = np.random.default_rng(0)
 X = np.sort(generator.uniform(0, 10, 40))[:, None]

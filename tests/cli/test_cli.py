@@ -12,8 +12,8 @@ from rich.console import Console
 
 from wienerkernel import RBF, WienerKernelRegressor
 from wienerkernel.cli import console, main
-from wienerkernel.evaluation.plotting import CAUSES
 from wienerkernel.io.store import load, save
+from wienerkernel.palette import CAUSES
 
 COMMANDS = ["fit", "predict", "report", "plan", "explore", "demo", "paper", "safe-optimization"]
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from wienerkernel import RBF, TubeDisplay, WienerKernelRegressor
-from wienerkernel.evaluation.plotting import CAUSES, COLORS, LAWS, LIGHT
 from wienerkernel.evaluation.report import contents, page
+from wienerkernel.palette import CAUSES, COLORS, LAWS, LIGHT
 
 PAGES = ("#ffffff", "#14171c")
 

@@ -231,7 +231,7 @@ def _show_findings(
     """Show kernel, noise, its level, the transform, the uncertainty by cause, and leave-one-out scores."""
     import numpy as np
 
-    from ..evaluation.plotting import CAUSES
+    from ..palette import CAUSES
 
     noise = model.noise_
     show("fitted model", style="bold")

@@ -91,7 +91,7 @@ def _place(at: Sequence[str], names: Sequence[str]) -> dict[str, float]:
 
 
 def _show_number(model: WienerKernelRegressor, place: dict[str, float], std: float, of: str) -> None:
-    from ..evaluation.plotting import CAUSES
+    from ..palette import CAUSES
 
     X = [list(place.values())]
     needed, parts = model.samples_needed(X, std=std, of=of), model.uncertainty(X)

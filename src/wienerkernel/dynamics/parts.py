@@ -84,7 +84,7 @@ class Part:
 
 
 def as_parts(model: Any, process_noise: Any) -> tuple[Part, ...]:
-    """The models of all states, checked, with the process noise that a user asks for."""
+    """The models of all states, checked, with the given process noise."""
     models = list(model) if isinstance(model, list | tuple) else [model]
     if not models:
         raise ValueError("model must be a fitted model, or a list with one for each state; got an empty list")

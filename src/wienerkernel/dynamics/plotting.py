@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..palette import CAUSES, LIGHT
+
 if TYPE_CHECKING:
     from .rollout import Rollout
 
 __all__ = ["plot_rollout"]
 
-CAUSES = {
-    "noise": ("noise in the data", "#4dbf9c"),
-    "model": ("unexplored inputs", "#9ccbec"),
-    "process": ("noise of the observation", "#e1e4e9"),
-    "initial": ("initial state", "#f0d9a8"),
+SHOWN = {
+    "noise": (CAUSES["noise"], LIGHT["estimate"]),
+    "model": (CAUSES["model"], LIGHT["function"]),
+    "process": (CAUSES["aleatoric"], LIGHT["observation"]),
+    "initial": ("initial state", LIGHT["initial"]),
 }
 """Names and colors of the causes, from the inner tube outward."""
 
@@ -34,10 +36,10 @@ def plot_rollout(rollout: Rollout, coverage: float, axes: Any) -> Any:
     low, middle, high = np.moveaxis(rollout.quantiles([(1 - coverage) / 2, 0.5, (1 + coverage) / 2]), -1, 0)
     for i, ax in enumerate(axes):
         for name, share in reversed(_cumulative(rollout, i).items()):
-            label, color = CAUSES.get(name, (f"{coverage:.0%} of the paths", CAUSES["process"][1]))
+            label, color = SHOWN.get(name, (f"{coverage:.0%} of the paths", LIGHT["observation"]))
             lower, upper = (middle[:, i] + share * (end[:, i] - middle[:, i]) for end in (low, high))
             ax.fill_between(steps, lower, upper, color=color, lw=0, label=label)
-        ax.plot(steps, middle[:, i], color="#c44f00", label="median")
+        ax.plot(steps, middle[:, i], color=LIGHT["mean"], label="median")
         ax.set_ylabel(rollout.names[i])
         ax.margins(x=0)
     axes[-1].set_xlabel("step")
@@ -52,7 +54,7 @@ def _cumulative(rollout: Rollout, state: int) -> dict[str, Any]:
         return {"all": np.ones(rollout.steps + 1)}
     shares = {
         name: np.maximum(rollout.causes.shares[name][:, state], 0.0)
-        for name in CAUSES
+        for name in SHOWN
         if name in rollout.causes.shares
     }
     total = np.maximum(sum(shares.values()), np.finfo(float).tiny)

@@ -33,7 +33,7 @@ MEMORY = 2**28
 DIVERGED = 1e8
 """Distance from the data, in their ranges, from which on a path counts as diverged."""
 UNRELATED = 1e-4
-"""Correlation of f(x) with all data below which the model knows nothing about x."""
+"""Correlation of f(x) with all data below which the model has no information about f(x)."""
 EXAMINED = 256
 """Paths that are examined for leaving the data."""
 

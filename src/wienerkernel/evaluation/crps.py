@@ -15,7 +15,7 @@ __all__ = ["crps"]
 OUTSIDE = 1e-5
 """Probability on either side beyond which the CRPS is not integrated, unless y lies there."""
 TOLERANCE, HALVED, ROUNDS = 1e-6, 2, 10
-"""Relative error of the CRPS, as Gauss's rule sees it; intervals that a round halves, and number of rounds at most."""
+"""Target relative error, estimated by Gauss's rule; intervals halved per round, and maximum number of rounds."""
 # Kronrod's rule of 15 nodes, with Gauss's of 7 in it; the other half is symmetric
 _NODES = [
     0.991455371120812639,

@@ -1,4 +1,4 @@
-"""Plotting: Display classes in the style of scikit-learn (needs matplotlib), and the names and colors of all figures."""
+"""Plotting: Display classes in the style of scikit-learn (needs matplotlib)."""
 
 from __future__ import annotations
 
@@ -9,37 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._typing import FloatArray
+from ..palette import CAUSES, LIGHT
 from ..posterior import Uncertainty
 from .diagnostics import BAND, ScoreReport, pit_band
 
-__all__ = ["CAUSES", "COLORS", "LAWS", "ScoreDisplay", "TubeDisplay"]
-
-CAUSES = {
-    "noise": "noise in the data",
-    "model": "unexplored inputs",
-    "aleatoric": "noise of the observation",
-}
-"""The causes of uncertainty: attributes of `Uncertainty`, and what figures and texts call them."""
-
-LAWS = {"estimate": "estimate", "function": "function value", "observation": "new observation"}
-"""What can be predicted; each law has one more cause of uncertainty than the one before."""
-
-COLORS = {
-    "estimate": ("#4dbf9c", "#17926f"),
-    "function": ("#9ccbec", "#2f6fa0"),
-    "observation": ("#e1e4e9", "#3c444f"),
-    "estimate-line": ("#00805d", "#35d0a2"),
-    "function-line": ("#0072b2", "#6cbdf5"),
-    "observation-line": ("#767e89", "#aab2be"),
-    "mean": ("#c44f00", "#ff9d5c"),
-    "truth": ("#7b2d8e", "#d59be6"),
-    "text": ("#1b1f24", "#e8eaed"),
-}
-"""One color per cause and its law, for areas and lines, on light and on dark pages.
-
-After Okabe and Ito, and apart in lightness as well, so that color-blind readers and gray prints can tell them apart.
-"""
-LIGHT = {name: light for name, (light, _) in COLORS.items()}
+__all__ = ["ScoreDisplay", "TubeDisplay"]
 
 
 @dataclass

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from .._typing import FloatArray
-from ..evaluation.plotting import LIGHT, TubeDisplay
+from ..evaluation.plotting import TubeDisplay
 from ..noise import as_noise
+from ..palette import LIGHT
 from ..regressor import WienerKernelRegressor
 from .calibration import Calibration, calibrate
 from .output import new_figure, save_figure, table_rows, write_csv

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from .._typing import FloatArray, IntArray
 from ..decisions.bounds import METHODS, Claim
-from ..evaluation.plotting import LIGHT
 from ..noise import as_noise
+from ..palette import LIGHT
 from ..text import check_choice
 from .output import new_figure, save_figure, write_csv
 from .system import GAMMA, NORMAL, kernel, truth

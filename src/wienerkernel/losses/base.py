@@ -1,4 +1,4 @@
-"""What models whose estimate is not linear in y have in common: they refuse what needs the weights a(x)."""
+"""The base of models whose estimate is not linear in y: methods that need the weights a(x) raise an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Gaussian process in few coordinates: f(x) = phi(x)'w + a rest that the data hardly see."""
+"""The Gaussian process in few coordinates: f(x) = phi(x)'w plus a remainder that is negligible at the data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..smoother.trend import Trend
 __all__ = ["Coordinates", "Observed"]
 
 DROPPED = 1e-13
-"""Part of k(x, x) that the features may leave out at a place."""
+"""Fraction of k(x, x) that the features may leave out at a place."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Hyperparameters from the evidence of expectation propagation, which knows the density of the noise."""
+"""Hyperparameters from the evidence of expectation propagation, which depends on the density of the noise."""
 
 from __future__ import annotations
 

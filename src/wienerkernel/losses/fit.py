@@ -33,7 +33,7 @@ def is_linear(loss: Any, inference: Any) -> bool:
 
 
 def check_setting(loss: Any, inference: Any, ridge: Any, outputs: FloatArray, scale: FloatArray) -> None:
-    """Refuse settings and data that only the linear estimate can deal with."""
+    """Raise ValueError for settings and data that only the linear estimate supports."""
     if inference not in INFERENCES:
         raise ValueError(f"inference must be one of {', '.join(map(repr, INFERENCES))}, got {inference!r}")
     if is_linear(loss, inference):

@@ -20,7 +20,7 @@ GRADES, KINK_GRADES = 4.0 ** -np.arange(13), 4.0 ** -np.arange(4)
 """Panel ends around singular points: ends of the support and poles, and others."""
 HUGE = 1e300
 NEGLIGIBLE = 40.0
-"""Panels whose log values are so much below the largest are left out."""
+"""Panels whose log values are below the largest by more than this are left out."""
 ZOOMS = 40
 RESOLVED = 0.25
 """Standard deviations below this fraction of the widest panel with mass ask for finer panels."""

@@ -84,7 +84,7 @@ class InputNoise:
 
 @dataclass(frozen=True)
 class Linearization:
-    """What noise on the inputs does to the samples, for a given gradient and curvature of f.
+    """The effect of noise on the inputs on the samples, for a given gradient and curvature of f.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class Linearization:
 
 
 def as_input_noise(law: Any, n_features: int) -> InputNoise | None:
-    """The noise on the inputs that a user describes; None for exact inputs.
+    """The noise on the inputs from the argument ``input_noise``; None for exact inputs.
 
     Parameters
     ----------

@@ -147,7 +147,7 @@ class Functions:
 
 
 class SamplePaths:
-    """Random functions, drawn from the law of a fitted model, that can be evaluated anywhere, again and again.
+    """Random functions, drawn from the law of a fitted model, that can be evaluated anywhere, any number of times.
 
     One path is one function: values at different points, in one call or several, belong together. At any x they have
     the law of ``predict_distribution(x, of)``, and at several points the joint law. It is the law of the error of the
@@ -163,7 +163,7 @@ class SamplePaths:
         How the prior functions of ``of="function"`` are drawn: "auto" uses features of the kernel where there are
         finitely many (:class:`FeatureMap`, :class:`Linear`, :class:`Polynomial`, :class:`Constant`). Otherwise, and with
         None, values are drawn where a path is evaluated, given those drawn before, which is exact for every kernel. A
-        number asks for that many Fourier features: an approximation, but the cost of a point does not grow with the
+        number is a number of Fourier features: an approximation, but the cost of a point does not grow with the
         number of those before. For a multiple of an RBF kernel of one input they are those of a Gauss rule, and 100 are
         exact to 1e-12 over 12 length scales.
     random_state : int, numpy Generator or RandomState, or None

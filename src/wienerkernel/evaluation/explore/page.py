@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..._typing import FloatArray
+from ...palette import CAUSES, LAWS, LIGHT
 from ...posterior import Posterior
 from ...posterior.distribution import OF
-from ..plotting import CAUSES, LAWS, LIGHT
 from ..report.scores import thinned
 from ..report.slices import COVERAGE, TAILS, densities, nearness, observations
 from .scenes import PaperScene, Scene

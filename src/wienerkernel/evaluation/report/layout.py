@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ...palette import CAUSES, COLORS, LAWS
 from ..diagnostics import BAND, pit_band
-from ..plotting import CAUSES, COLORS, LAWS
 
 __all__ = ["page"]
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from ...backend import arrays
+from ...palette import CAUSES
 from ...posterior import Posterior, Uncertainty
 from ...text import rounded
 from ...transform import Transform
-from ..plotting import CAUSES
 from .scores import score_contents, thinned
 from .slices import COVERAGE, observations, slices
 

@@ -10,9 +10,9 @@ from ..._typing import FloatArray, IntArray
 from ...backend import arrays
 from ...law import LinearCombination
 from ...law.mixed import MixedLaw
+from ...palette import CAUSES
 from ...posterior import Posterior
 from ...posterior.distribution import OF
-from ..plotting import CAUSES
 
 __all__ = ["COVERAGE", "TAILS", "base_point", "densities", "nearness", "observations", "slices", "sweep"]
 
