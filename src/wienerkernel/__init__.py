@@ -60,6 +60,8 @@ if TYPE_CHECKING:
     from .posterior import SamplePaths as SamplePaths
     from .posterior import Uncertainty as Uncertainty
     from .regressor import WienerKernelRegressor as WienerKernelRegressor
+    from .scale import Features as Features
+    from .scale import Neighbors as Neighbors
     from .smoother.fast_predictor import FastPredictor as FastPredictor
     from .smoother.ridge_path import RidgePath as RidgePath
     from .tuning import TuningResult as TuningResult
@@ -100,6 +102,7 @@ _HOME = {
         "Uncertainty",
     ],
     "regressor": ["WienerKernelRegressor"],
+    "scale": ["Features", "Neighbors"],
     "smoother.fast_predictor": ["FastPredictor"],
     "smoother.ridge_path": ["RidgePath"],
     "tuning": ["TuningResult"],

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from . import scale as at_scale
 from ._typing import Array, FloatArray, RandomState
 from .backend import arrays
 from .chaos import ChaosForm
@@ -37,6 +38,8 @@ from .smoother.ridge_path import RidgePath
 from .smoother.samples import Samples
 from .smoother.updates import extended, without
 from .transform import Transform, as_transform
+from .tuning.data import Data
+from .tuning.search import TuningResult
 from .validation import (
     PRECISIONS,
     centered_targets,
@@ -106,6 +109,11 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         None is the estimate that minimizes the loss. "ep" is the posterior of f under a Gaussian process prior and the
         density of the noise, by expectation propagation; "bayes" corrects it by sampling. ``tuning="likelihood"`` then
         maximizes the evidence. These answers are not linear in y, so methods that need the weights a(x) refuse them.
+    approximation : None, Neighbors, Features, {"neighbors", "features", "auto"}, default=None
+        How the weights of the estimate are computed: None solves the equations of all data; :class:`Neighbors` and
+        :class:`Features` are for data that are too large for that, and "auto" chooses one of them if X has more than
+        25,000 distinct rows. The variances are those of the approximate weights, and ``uncertainty`` shows what the
+        approximation adds to them.
 
     Attributes
     ----------
@@ -118,6 +126,8 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         kernel and the standard deviation of the noise are tuned; otherwise they are 1.
     tuning_result_ : TuningResult or None
         The tuned parameters by name, and the value of the objective.
+    approximation_ : Neighbors or Features
+        If there is one.
     posterior_ : Posterior, or another object with its methods if the estimate is not linear in y
         The fitted model, which all methods evaluate.
     n_features_in_ : int
@@ -152,6 +162,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         dtype: str = "float64",
         loss: Any = "squared",
         inference: str | None = None,
+        approximation: Any = None,
     ) -> None:
         self.kernel = kernel
         self.noise = noise
@@ -165,6 +176,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         self.dtype = dtype
         self.loss = loss
         self.inference = inference
+        self.approximation = approximation
 
     @property
     def transform(self) -> Any:
@@ -225,6 +237,10 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         inputs, outputs = self._data(X, y, reset=True)
         scale = check_noise_scale(noise_scale, inputs.shape[0], invertible=self.ridge is None)
         check_setting(self.loss, self.inference, self.ridge, outputs, scale)
+        self.__dict__.pop("approximation_", None)
+        approximation = at_scale.as_approximation(self.approximation)
+        if not (approximation is None or (approximation == "auto" and at_scale.is_small(inputs))):
+            return self._fit_approximately(approximation, inputs, outputs, scale)
         kernel, noise, level, transform = self._learn(inputs, outputs, scale)
         outputs, scale = _carried(inputs, outputs, scale, level, transform)
         if not is_linear(self.loss, self.inference):
@@ -241,6 +257,41 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         self.kernel_, self.noise_, self.ridge_ = kernel, noise, ridge
         self.posterior_ = Posterior(
             smoother, noise, outputs.ndim == 1, self.ridge is None, units, level, transform
+        )
+        return self
+
+    def _fit_approximately(
+        self, approximation: Any, inputs: Array, outputs: FloatArray, scale: FloatArray
+    ) -> WienerKernelRegressor:
+        """Fit a model whose weights come from neighbors or features."""
+        transform, level = as_transform(self.__dict__["transform"]), check_noise_level(self.noise_level)
+        linear = is_linear(self.loss, self.inference)
+        learned = _is_auto(self.noise) or isinstance(level, str) or (transform is not None and transform.free)
+        if learned or not linear or scale.ndim == 2 or not arrays.is_numpy(inputs) or self.dtype == "mixed":
+            msg = (
+                "approximation needs NumPy arrays, loss='squared', inference=None, independent noise, a level and a "
+                "transform that are not learned, and another noise than 'auto'"
+            )
+            raise ValueError(msg)
+        if self.ridge is not None and np.ptp(scale):
+            raise ValueError(
+                "approximation with noise scales that differ needs ridge=None, the noise variance"
+            )
+        transform = None if transform is None else transform.for_data(outputs)
+        single = outputs.ndim == 1
+        outputs, scale = _carried(inputs, outputs, scale, level, transform)
+        inputs, columns = inputs.astype(np.float64, copy=False), outputs.reshape(len(outputs), -1)
+        ridge = None if self.ridge is None else regularizer_of(self.ridge, scale, 1.0)[1]
+        data = Data(inputs, columns, scale, ridge, self.trend)
+        found = at_scale.fit(
+            approximation, data, self.kernel, self.noise, self.tuning is not None, self.random_state
+        )
+        self.kernel_, self.noise_, self.ridge_ = found.kernel, found.noise, found.ridge
+        self.tuning_result_: TuningResult | None = found.tuning
+        self.approximation_ = found.approximation
+        smoother: Any = found.smoother
+        self.posterior_ = at_scale.ApproximatePosterior(
+            smoother, found.noise, single, self.ridge is None, level=level, transform=transform
         )
         return self
 
@@ -342,9 +393,18 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         """
         if not hasattr(self, "posterior_"):
             return self.fit(X, y, noise_scale)
-        smoother, old = self.posterior_.smoother, self.posterior_.smoother.samples
         inputs, outputs = self._data(X, y, reset=False)
         scale = check_noise_scale(noise_scale, inputs.shape[0])
+        if isinstance(self.posterior_, at_scale.ApproximatePosterior):
+            outputs, scale = _carried(
+                inputs, outputs, scale, self.posterior_.level, self.posterior_.transform
+            )
+            targets = centered_targets(outputs, scale, self.noise_.mean(), self.output_scale_)
+            known: Any = self.posterior_.smoother
+            more: Any = at_scale.extended(known, inputs, targets, scale, self.ridge_)
+            self.posterior_ = replace(self.posterior_, smoother=more)
+            return self
+        smoother, old = self.posterior_.smoother, self.posterior_.smoother.samples
         if arrays.library(inputs) != arrays.library(old.places):
             msg = f"X must be an array of {arrays.library(old.places)}, like those that the model was fitted with, got {type(X)}"
             raise TypeError(msg)

@@ -202,9 +202,7 @@ class PredictiveDistribution:
         return (np.stack(outputs, axis=-1) * self.scale).reshape(size, *self.shape) + self.mu
 
     def _draw(self, size: int, generator: Any) -> FloatArray:
-        laws, weights, counts, loc = self._estimate
-        estimate = LinearCombination(laws, list(weights), counts=list(counts), loc=loc)
-        draws = np.asarray(estimate.rvs(size, random_state=generator))
+        draws, laws = self._draw_estimate(size, generator), self._estimate[0]
         if self.of != "estimate":
             draws = draws + generator.standard_normal(draws.shape) @ self._model_root.T
         if self.of == "observation":
@@ -213,6 +211,12 @@ class PredictiveDistribution:
             scale = scale[part, np.arange(scale.shape[1])]
             draws = draws + scale * laws[0].rvs(draws.shape, random_state=generator)
         return draws
+
+    def _draw_estimate(self, size: int, generator: Any) -> FloatArray:
+        """Draws of the estimate minus ``mu``, (size, m)."""
+        laws, weights, counts, loc = self._estimate
+        estimate = LinearCombination(laws, list(weights), counts=list(counts), loc=loc)
+        return np.asarray(estimate.rvs(size, random_state=generator))
 
     @cached_property
     def _model_root(self) -> FloatArray:

@@ -27,6 +27,11 @@ class Uncertainty:
     input : ndarray of shape (m,)
         Caused by the noise on the inputs of the data, and on x itself if that is a :class:`RandomInput`; 0 for exact
         inputs.
+    computational : ndarray of shape (m,)
+        Caused by an ``approximation`` of the weights: an estimate, while the sum with ``model`` is P2 of these weights;
+        0 for the exact model. More neighbors or features reduce it.
+    standard_error : ndarray of shape (m,)
+        Of ``model + computational``, where these are estimated from random frequencies (:class:`Features`); else 0.
 
     Examples
     --------
@@ -39,10 +44,13 @@ class Uncertainty:
     model: FloatArray
     aleatoric: FloatArray
     input: FloatArray = field(default_factory=lambda: np.empty(0), kw_only=True)
+    computational: FloatArray = field(default_factory=lambda: np.empty(0), kw_only=True)
+    standard_error: FloatArray = field(default_factory=lambda: np.empty(0), kw_only=True)
 
     def __post_init__(self) -> None:
-        if not len(self.input):
-            object.__setattr__(self, "input", 0 * self.noise)
+        for name in ("input", "computational", "standard_error"):
+            if not len(getattr(self, name)):
+                object.__setattr__(self, name, 0 * self.noise)
 
     @property
     def estimate(self) -> FloatArray:
@@ -52,12 +60,12 @@ class Uncertainty:
     @property
     def epistemic(self) -> FloatArray:
         """Variance of f(x) given the data, V + P2; sigma_GP^2 (eq. 2b) when the ridge is the noise variance."""
-        return self.noise + self.input + self.model
+        return self.noise + self.input + self.model + self.computational
 
     @property
     def total(self) -> FloatArray:
         """Variance of a new observation at x (eq. 3)."""
-        return self.noise + self.input + self.model + self.aleatoric
+        return self.epistemic + self.aleatoric
 
 
 @dataclass(frozen=True)

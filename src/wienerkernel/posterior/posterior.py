@@ -7,6 +7,7 @@ N(0, P2) gives the function value, adding a fresh M to that gives a new observat
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -60,6 +61,9 @@ class Posterior:
     >>> model.posterior_.uncertainty(np.array([[0.5]])).aleatoric.tolist()
     [1.0]
     """
+
+    further_parts: ClassVar[tuple[str, ...]] = ("input",)
+    """Names of the parts of the variance that the smoother may return beside the model part and the gain."""
 
     smoother: Smoother
     noise: Noise
@@ -117,14 +121,14 @@ class Posterior:
 
     def _parts(self, X: Array, noise_scale: FloatArray | None = None) -> tuple[Array, dict[str, Array]]:
         """Mean of the smoother (m, n_y), and the variances by cause without the scales of the outputs (m,)."""
-        mean, model, gain, *of_input = self.smoother.mean_and_parts(X, *self._input_covariance())
+        mean, model, gain, *further = self.smoother.mean_and_parts(X, *self._input_covariance())
         s2 = float(self.noise.var())
         aleatoric = s2 + 0 * gain
         if self.level is not None or noise_scale is not None:
             scale, probabilities = self.observation_scale(X, noise_scale)
             aleatoric = arrays.like(s2 * (probabilities @ scale**2), gain)
         parts = {"noise": s2 * gain, "model": model, "aleatoric": aleatoric}
-        return mean, parts | dict(zip(["input"], of_input, strict=False))
+        return mean, parts | dict(zip(self.further_parts, further, strict=False))
 
     def mean_and_uncertainty(
         self, X: Array, noise_scale: FloatArray | None = None

@@ -16,7 +16,7 @@ from .._typing import FloatArray, IntArray
 from ..backend import arrays
 from ..backend.linalg import matmul
 
-__all__ = ["Samples"]
+__all__ = ["Samples", "distinct_rows"]
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Samples:
         n = X.shape[0]
         if regularizer.ndim == 2 or scale.ndim == 2:
             return cls(X, np.arange(n), regularizer, scale)
-        first, index = _distinct_rows(arrays.as_numpy(X))
+        first, index = distinct_rows(arrays.as_numpy(X))
         return cls(arrays.take(X, first), index, regularizer, scale)
 
     def extended(self, X: FloatArray, regularizer: FloatArray, scale: FloatArray) -> Samples:
@@ -80,7 +80,7 @@ class Samples:
             known = np.flatnonzero(places[:, 0] == X[0, 0])
             known = known[np.all(places[known] == X, axis=1)]
             return (known, known[:0]) if len(known) else (np.array([len(places)]), np.array([0]))
-        first, place = _distinct_rows(np.concatenate([places, X]))
+        first, place = distinct_rows(np.concatenate([places, X]))
         return place[len(places) :], first[len(places) :] - len(places)
 
     @property
@@ -132,7 +132,7 @@ class Samples:
     def _groups(self, scale: FloatArray) -> tuple[IntArray, FloatArray, IntArray]:
         """Place, factor and count of the groups of samples whose noise, of these scales (D,), has the same weight."""
         pairs = np.stack([self.index, self.share * scale], axis=1)
-        first, group = _distinct_rows(pairs)
+        first, group = distinct_rows(pairs)
         return self.index[first], pairs[first, 1], np.bincount(group)
 
     @cached_property
@@ -150,7 +150,7 @@ class Samples:
         return weights[:, place] * factor, counts
 
 
-def _distinct_rows(X: FloatArray) -> tuple[IntArray, IntArray]:
+def distinct_rows(X: FloatArray) -> tuple[IntArray, IntArray]:
     """First position of each distinct row, in order of appearance, and the index of every row among these."""
     n = len(X)
     # Most data have no repeated first column: one sort shows it.

@@ -38,7 +38,7 @@ def parameters_node(model: WienerKernelRegressor, writer: Writer) -> Node:
         "noise": _noise_node(noise, model.noise_, writer),
         "noise_level": _level_node(level, model.posterior_.level, writer),
         "transform": _transform_node(transform),
-        # without loss and inference, which have their defaults in all models that can be saved
+        # without loss, inference and approximation, which have their defaults in all models that can be saved
         **{name: check(as_plain(given[name], name)) for name, check in PARAMETERS.items()},
     }
 

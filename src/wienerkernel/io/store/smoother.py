@@ -30,7 +30,7 @@ def smoother_node(smoother: Smoother, writer: Writer) -> Node:
     """Describe a smoother, and hand its arrays to the writer."""
     if type(smoother) is not Smoother:
         raise TypeError(
-            "a model with dtype='mixed' cannot be saved: fit it with dtype='float64' or 'float32'"
+            "this model cannot be saved: fit it with dtype='float64' or 'float32' and approximation=None"
         )
     factor = arrays.as_numpy(smoother.factor)
     parts = {

@@ -1,0 +1,189 @@
+"""Weights from features: kernel ridge regression in the span of inducing points, with its error outside of it.
+
+With features f = [phi, h], F of all rows over their noise scales, C = F'F + rho^2 diag(1, 0) and z = C^-1 f(x), the
+weights are a = Fz. They are those of a model with kernel phi'phi, but its variance would be far too small. P2 of the
+weights under the kernel itself has a part within the span, rho^4 |z_phi|^2, and a part outside of it,
+E_w |R_w(x) - a'R_w(X)|^2 with the residual R_w of psi_w after projection onto the features, which frequencies drawn at
+random estimate without bias.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
+
+from .._typing import FloatArray
+from ..kernels import Kernel
+from .inducing import Inducing
+from .neighbors import Evaluation, NoiseColumns, Shared
+from .spectral import frequencies, prior_variance
+from .sums import Audit, Sums
+
+__all__ = ["FeatureSmoother", "choose_audit"]
+
+CANDIDATES = 10_000
+"""Frequencies among which those of the audit are drawn."""
+UNIFORM = 0.1
+"""Part of the audit that is drawn uniformly, so that no weight is large."""
+TRIAL_ROWS = 200
+"""Rows on which the residual energy of the candidates is computed."""
+
+
+def choose_audit(inducing: Inducing, X: FloatArray, number: int, generator: np.random.Generator) -> Audit:
+    """Frequencies of the kernel, drawn in proportion to the root of their energy outside the span of the features."""
+    kernel, d = inducing.kernel, X.shape[1]
+    variance = prior_variance(kernel)
+    drawn = frequencies(kernel, CANDIDATES, d, generator)
+    trial = X[generator.permutation(len(X))[:TRIAL_ROWS]]
+    rest = _residual(inducing, Audit(drawn, np.ones(CANDIDATES), variance), trial)
+    energy = np.sqrt(np.mean(rest**2, axis=0).reshape(2, -1).sum(axis=0)) + 1e-300
+    probability = (1 - UNIFORM) * energy / energy.sum() + UNIFORM / CANDIDATES
+    chosen = generator.choice(CANDIDATES, number, p=probability / probability.sum())
+    return Audit(drawn[chosen], 1 / (CANDIDATES * probability[chosen]), variance)
+
+
+def _residual(inducing: Inducing, audit: Audit, X: FloatArray) -> FloatArray:
+    """R_w at the rows of X, (m, 2M)."""
+    phi = inducing(X)[:, : inducing.number]
+    projected = solve_triangular(inducing.factor, audit(inducing.points), lower=True)
+    return np.asarray(audit(X) - phi @ projected)
+
+
+@dataclass(frozen=True)
+class FeatureSmoother(Shared):
+    """A linear smoother from sums over the data.
+
+    Parameters
+    ----------
+    inducing : Inducing
+    audit : Audit
+    sums : Sums
+    ridge : float
+        rho^2, the regularizer of a row of noise scale 1.
+    """
+
+    inducing: Inducing
+    audit: Audit
+    sums: Sums
+    ridge: float
+
+    @cached_property
+    def _penalty(self) -> FloatArray:
+        """Diagonal of rho^2 diag(1, 0), (p + q,)."""
+        return self.ridge * (np.arange(len(self.sums.gram)) < self.inducing.number)
+
+    @cached_property
+    def _factor(self) -> tuple[FloatArray, bool]:
+        matrix = self.sums.gram.copy()
+        matrix.flat[:: len(matrix) + 1] += self._penalty
+        return cho_factor(matrix, lower=True, overwrite_a=True)
+
+    @cached_property
+    def coefficients(self) -> FloatArray:
+        """Coefficients of the mean in terms of the features, (p + q, n_y)."""
+        return cho_solve(self._factor, self.sums.targets)
+
+    @cached_property
+    def _projected(self) -> tuple[FloatArray, FloatArray]:
+        """L^-1 psi(Z), (p, 2M), and F'R_w of the data, (p + q, 2M)."""
+        inducing, sums = self.inducing, self.sums
+        at_points = solve_triangular(inducing.factor, self.audit(inducing.points), lower=True)
+        return at_points, sums.audit - sums.gram[:, : inducing.number] @ at_points
+
+    @property
+    def samples(self) -> NoiseColumns:
+        """The noise of the random rows, each of which stands for as many."""
+        rows = self.sums.rows
+        return NoiseColumns(rows.scale, max(1, round(self.sums.n / len(rows.keys))))
+
+    @property
+    def targets(self) -> FloatArray:
+        """Targets of the random rows, (R, n_y)."""
+        return self.sums.rows.y
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel."""
+        return self.inducing.kernel
+
+    def predict(self, X: FloatArray) -> Evaluation:
+        """Predict at the rows of X (m, d)."""
+        f = self.inducing(X)
+        z = cho_solve(self._factor, f.T).T
+        phi, inside = f[:, : self.inducing.number], z[:, : self.inducing.number]
+        norm = np.einsum("ij,ij->i", inside, inside)
+        gain = np.maximum(np.einsum("ij,ij->i", f, z) - self.ridge * norm, 0.0)
+        rest = np.maximum(self.audit.variance - np.einsum("ij,ij->i", phi, phi), 0.0)
+        outside, error = self._outside(X, phi, z, rest)
+        model = self.ridge**2 * norm + outside
+        total = self.ridge * gain + model
+        return Evaluation(
+            f @ self.coefficients,
+            self._columns(z, gain),
+            gain,
+            model,
+            np.clip(total - self._augmented(X, f, z, rest), 0.0, model),
+            error,
+        )
+
+    def _outside(
+        self, X: FloatArray, phi: FloatArray, z: FloatArray, rest: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Part of P2 outside the span, with |R_w(x)|^2, whose mean ``rest`` is known, as a control variate."""
+        at_points, of_data = self._projected
+        own = self.audit(X) - phi @ at_points
+        own, error = (_energy(values) * self.audit.weights for values in (own, own - z @ of_data))
+        own_deviation = own - own.mean(axis=1, keepdims=True)
+        deviation = error - error.mean(axis=1, keepdims=True)
+        spread = np.einsum("ij,ij->i", own_deviation, own_deviation)
+        slope = np.einsum("ij,ij->i", own_deviation, deviation) / np.where(spread > 0, spread, 1.0)
+        value = error.mean(axis=1) - slope * (own.mean(axis=1) - rest)
+        number = error.shape[1]
+        left = np.std(deviation - slope[:, None] * own_deviation, axis=1, ddof=min(2, number - 1))
+        return np.maximum(value, 0.0), left / np.sqrt(number)
+
+    def evaluate_jointly(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Mean (m, n_y), weights (m, J) and the covariance of f(x) - a(x)'f(X), (m, m); its diagonal estimates P2."""
+        f = self.inducing(X)
+        z = cho_solve(self._factor, f.T).T
+        inside = self.ridge * z[:, : self.inducing.number]
+        at_points, of_data = self._projected
+        error = self.audit(X) - f[:, : self.inducing.number] @ at_points - z @ of_data
+        weights = np.tile(self.audit.weights, 2) / len(self.audit.weights)
+        found = self.predict(X)
+        return found.mean, found.columns, inside @ inside.T + (error * weights) @ error.T
+
+    def _columns(self, z: FloatArray, gain: FloatArray) -> FloatArray:
+        """Weights of a random sample of the rows, each for as many rows, scaled so that their squares sum to ``gain``."""
+        rows = self.sums.rows
+        columns = z @ (self.inducing(rows.X) / rows.scale[:, None]).T
+        norm = self.samples.count * np.einsum("ij,ij->i", columns, columns)
+        columns *= np.sqrt(gain / np.where(norm > 0, norm, 1.0))[:, None]
+        return np.asarray(columns)
+
+    def _augmented(self, X: FloatArray, f: FloatArray, z: FloatArray, rest: FloatArray) -> FloatArray:
+        """V + P2 if x were an inducing point itself: an estimate of that of the exact weights, (m,).
+
+        The sums of the feature that x adds come from the random rows.
+        """
+        rows, share = self.sums.rows, self.sums.n / len(self.sums.rows.keys)
+        F = self.inducing(rows.X)
+        root = np.sqrt(np.maximum(rest, 1e-300))
+        new = (
+            self.inducing.kernel(X, rows.X) - f[:, : self.inducing.number] @ F[:, : self.inducing.number].T
+        ) / (root[:, None] * rows.scale)
+        cross = share * (new @ (F / rows.scale[:, None]))
+        square = share * np.einsum("ij,ij->i", new, new)
+        explained = np.einsum("ij,ij->i", cross, cho_solve(self._factor, cross.T).T)
+        pivot = np.maximum(square - explained, 0.0) + self.ridge
+        gap = root - np.einsum("ij,ij->i", cross, z)
+        return np.asarray(self.ridge * (np.einsum("ij,ij->i", f, z) + gap**2 / pivot))
+
+
+def _energy(values: FloatArray) -> FloatArray:
+    """Sums of squares of the cosine and the sine part: (m, M) from (m, 2M)."""
+    half = values.shape[1] // 2
+    return np.asarray(values[:, :half] ** 2 + values[:, half:] ** 2)

@@ -1,0 +1,241 @@
+"""Weights from the nearest samples of each query point: local kriging with exact variances.
+
+P2 = k - 2 a'k + a'Ka holds for any weights that do not depend on y. For weights that solve the equations of N samples,
+V + P2 = k - k_N'(K_N + R_N)^-1 k_N is the mean squared error under the prior: it exceeds that of all samples, and the
+excess is the cost of the approximation. Its estimate is the last halving, from N/2 to N samples.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.spatial import KDTree
+
+from .._typing import FloatArray, IntArray
+from ..backend.linalg import cholesky, solve_lower, solve_lower_transposed
+from ..kernels import Kernel
+from ..smoother.trend import Trend
+from ..tuning.search_box import elementary
+
+__all__ = ["Evaluation", "NeighborSmoother", "Shared", "metric"]
+
+JOINT = 6000
+"""Neighbors, of all query points together, up to which function values are drawn jointly."""
+
+
+class Evaluation(NamedTuple):
+    """A linear prediction at m query points, for J independent noise variables.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (m, n_y)
+    columns : ndarray of shape (m, J)
+        Weights L'a of the noise variables.
+    gain : ndarray of shape (m,)
+        |L'a|^2.
+    model : ndarray of shape (m,)
+        P2 of these weights: unexplored inputs and the approximation together.
+    computational : ndarray of shape (m,)
+        Estimate of what the approximation adds to V + P2, at most ``model``.
+    standard_error : ndarray of shape (m,)
+        Of ``model``; 0 where it is exact.
+    """
+
+    mean: FloatArray
+    columns: FloatArray
+    gain: FloatArray
+    model: FloatArray
+    computational: FloatArray
+    standard_error: FloatArray
+
+
+class WithoutFactor:
+    """Refuses what only a factorization of all data can answer."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        msg = "this needs the factorization of all data, which an approximation does not have: fit with approximation=None"
+        raise TypeError(msg)
+
+
+class Shared(WithoutFactor):
+    """How an approximate smoother answers a posterior: mean and variances from one evaluation of ``predict``."""
+
+    def predict(self, X: FloatArray) -> Evaluation:
+        """Predict at the rows of X (m, d)."""
+        raise NotImplementedError
+
+    def mean(self, X: FloatArray) -> FloatArray:
+        """Mean at the rows of X, (m, n_y)."""
+        return self.predict(X).mean
+
+    def mean_and_parts(self, X: FloatArray) -> tuple[FloatArray, ...]:
+        """Mean (m, n_y), model part, noise gain, computational part and standard error of these, (m,)."""
+        found = self.predict(X)
+        return (
+            found.mean,
+            found.model - found.computational,
+            found.gain,
+            found.computational,
+            found.standard_error,
+        )
+
+    def evaluate(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Mean (m, n_y), weights of the noise variables (m, J) and P2 (m,)."""
+        found = self.predict(X)
+        return found.mean, found.columns, found.model
+
+
+@dataclass(frozen=True)
+class NoiseColumns(WithoutFactor):
+    """What a posterior asks the samples for, where the weights are already those of the noise variables.
+
+    Parameters
+    ----------
+    scale : ndarray of shape (n,)
+        Noise scales of the samples.
+    count : int
+        Noise variables that share each weight.
+    """
+
+    scale: FloatArray
+    count: int = 1
+
+    def per_noise(self, columns: FloatArray) -> tuple[FloatArray, IntArray]:
+        """The weights (m, J), and how many noise variables share each."""
+        return columns, np.full(columns.shape[1], self.count)
+
+
+@dataclass(frozen=True)
+class NeighborSmoother(Shared):
+    """A linear smoother whose weights come from the nearest samples.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : ndarray of shape (n, d)
+    targets : ndarray of shape (n, n_y)
+        y0 = y - E M.
+    regularizer, scale : ndarray of shape (n,)
+        Diagonals of R and L.
+    trend : {None, "constant", "linear"}
+        Estimated from the neighbors.
+    n_neighbors : int
+    """
+
+    kernel: Kernel
+    X: FloatArray
+    targets: FloatArray
+    regularizer: FloatArray
+    scale: FloatArray
+    trend: str | None
+    n_neighbors: int
+
+    @property
+    def samples(self) -> NoiseColumns:
+        """The noise of the samples."""
+        return NoiseColumns(self.scale)
+
+    @cached_property
+    def _units(self) -> FloatArray:
+        return metric(self.kernel, self.X)
+
+    @cached_property
+    def _tree(self) -> KDTree:
+        return KDTree(self.X / self._units)
+
+    @cached_property
+    def _basis(self) -> Trend:
+        return Trend(self.trend, self.X[: 2**16])
+
+    def nearest(self, X: FloatArray, number: int) -> IntArray:
+        """Indices of the samples nearest to the rows of X, nearest first: (m, number)."""
+        found = self._tree.query(X / self._units, min(number, len(self.X)), workers=-1)[1]
+        return np.asarray(found).reshape(len(X), -1)
+
+    def predict(self, X: FloatArray) -> Evaluation:
+        """Predict at the rows of X (m, d)."""
+        return self.predict_from(X, self.nearest(X, self.n_neighbors))
+
+    def joint_weights(self, X: FloatArray) -> tuple[IntArray, csr_array]:
+        """All samples that are neighbors of a row of X, (U,), and the weights a of these, a sparse array (m, U)."""
+        near = self.nearest(X, self.n_neighbors)
+        weights = self.predict_from(X, near).columns / self.scale[near]
+        rows, index = np.unique(near, return_inverse=True)
+        starts = np.arange(0, near.size + 1, near.shape[1])
+        return rows, csr_array((weights.ravel(), index.ravel(), starts), shape=(len(X), len(rows)))
+
+    def evaluate_jointly(self, X: FloatArray) -> tuple[FloatArray, csr_array, FloatArray]:
+        """Mean (m, n_y), weights (m, U) and the covariance of f(x) - a(x)'f(X), (m, m), whose diagonal is P2."""
+        rows, weights = self.joint_weights(X)
+        if len(rows) > JOINT:
+            msg = (
+                f"the {len(X)} points have {len(rows)} neighbors, which are too many for a joint distribution: ask for "
+                "fewer points at a time, or for quantiles and intervals, which need none"
+            )
+            raise ValueError(msg)
+        near = self.X[rows]
+        cross = weights @ self.kernel(near, X)
+        quadratic = weights @ (weights @ self.kernel(near)).T
+        return weights @ self.targets[rows], weights, self.kernel(X) - cross - cross.T + quadratic
+
+    def leave_out(self, rows: IntArray) -> Evaluation:
+        """Predict at the samples ``rows``, each from the others."""
+        found = self.nearest(self.X[rows], self.n_neighbors + 1)
+        own = found == rows[:, None]
+        own[~own.any(axis=1), -1] = True  # a repeat of the sample is nearer than itself
+        return self.predict_from(self.X[rows], found[~own].reshape(len(rows), -1))
+
+    def predict_from(self, X: FloatArray, neighbors: IntArray) -> Evaluation:
+        """Predict at the rows of X (m, d) from given samples (m, N)."""
+        m, n = neighbors.shape
+        prior, basis = np.asarray(self.kernel.diag(X)), self._basis(X)
+        weights, total, half = np.empty((m, n)), np.empty(m), np.empty(m)
+        for i, rows in enumerate(neighbors):
+            near = self.X[rows]
+            matrix = self.kernel(near)
+            matrix.flat[:: n + 1] += self.regularizer[rows]
+            factor = cholesky(matrix)
+            sides = np.concatenate([self.kernel(X[i : i + 1], near), self._basis(near).T])
+            sides = solve_lower(factor, np.ascontiguousarray(sides))
+            weights[i], total[i] = _weigh(sides, prior[i], basis[i])
+            half[i] = _weigh(sides[:, : max(n // 2, 1)], prior[i], basis[i])[1]
+            weights[i] = solve_lower_transposed(factor, weights[i : i + 1].copy())[0]
+        columns = weights * self.scale[neighbors]
+        mean = np.einsum("mn,mny->my", weights, self.targets[neighbors])
+        model = np.maximum(total - np.einsum("mn,mn->m", weights**2, self.regularizer[neighbors]), 0.0)
+        return Evaluation(
+            mean,
+            columns,
+            np.einsum("mn,mn->m", columns, columns),
+            model,
+            np.clip(half - total, 0.0, model),
+            np.zeros(m),
+        )
+
+
+def _weigh(sides: FloatArray, prior: float, basis: FloatArray) -> tuple[FloatArray, float]:
+    """L^-1 (K + R) a (N,) and the variance k - k'Ak + d'(H'AH)^-1 d, from the rows L^-1 k and L^-1 H."""
+    v, trend = sides[0], sides[1:]
+    variance = float(prior - v @ v)
+    if not len(trend):
+        return v, variance
+    mismatch = basis - trend @ v
+    # the pseudo-inverse: fewer neighbors than coefficients, or neighbors at one place, do not determine all of them
+    solved = np.linalg.pinv(trend @ trend.T, rcond=1e-12, hermitian=True) @ mismatch
+    return v + solved @ trend, variance + float(mismatch @ solved)
+
+
+def metric(kernel: Kernel, X: FloatArray) -> FloatArray:
+    """Units of the inputs (d,) in which nearness is measured: length scales, or standard deviations without any."""
+    found = (getattr(part, "length_scale", None) for part in elementary(kernel))
+    scales = [np.asarray(scale, dtype=float) for scale in found if scale is not None]
+    if scales:
+        return np.asarray(np.min([np.broadcast_to(s, X.shape[1]) for s in scales], axis=0))
+    width = X.std(axis=0)
+    return np.asarray(np.where(width > 0, width, 1.0))

@@ -1,0 +1,71 @@
+"""A fitted model with approximate weights: the same answers as the exact one, and what the approximation costs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._typing import Array, FloatArray
+from ..posterior import Posterior
+from ..posterior.distribution import PredictiveDistribution
+from ..posterior.transformed import TransformedDistribution
+from .neighbors import NeighborSmoother
+
+__all__ = ["ApproximatePosterior"]
+
+
+class NeighborDistribution(PredictiveDistribution):
+    """The law of a prediction from neighbors; functions are drawn with one draw of the noise of each sample."""
+
+    def _draw_estimate(self, size: int, generator: Any) -> FloatArray:
+        posterior: Any = self._posterior
+        rows, weights = posterior.smoother.joint_weights(self._X)
+        scale, noise = posterior.smoother.scale[rows], posterior.noise
+        drawn = scale * (noise.rvs((size, len(rows)), random_state=generator) - noise.mean())
+        return np.asarray(-(weights @ drawn.T).T)
+
+
+class ApproximatePosterior(Posterior):
+    """A posterior whose smoother is a :class:`NeighborSmoother` or a :class:`FeatureSmoother`."""
+
+    further_parts = ("computational", "standard_error")
+
+    def observed(self) -> FloatArray:
+        """The samples on the scale of the model, (D, n_y), with the mean of their noise."""
+        offset = self.noise.mean() * self.smoother.samples.scale
+        return np.asarray(self.output_scale * (self.smoother.targets + offset[:, None]))
+
+    def mean_and_epistemic(self, X: Array) -> tuple[Array, Array]:
+        """Estimate of f and its variance V + P2 at the rows of X."""
+        mean, parts = self.mean_and_uncertainty(X)
+        return mean, parts.epistemic
+
+    def distribution(
+        self,
+        X: FloatArray,
+        of: str = "estimate",
+        verbose: bool = False,
+        noise_scale: FloatArray | None = None,
+    ) -> Any:
+        """The random variable ``of`` at the rows of X, on the scale of y."""
+        smoother: Any = self.smoother
+        kind = NeighborDistribution if isinstance(smoother, NeighborSmoother) else PredictiveDistribution
+        law = kind(self, X, of, verbose, noise_scale)
+        return law if self.transform is None else TransformedDistribution(law, self.transform)
+
+    def mean_and_covariance(self, X: Array) -> tuple[Array, Array]:
+        """Estimate of f, and the covariance of the function values at the rows of X, (m, m) or (m, m, n_y)."""
+        smoother: Any = self.smoother
+        mean, weights, model = smoother.evaluate_jointly(X)
+        if isinstance(smoother, NeighborSmoother):
+            rows, sparse = smoother.joint_weights(X)
+            columns = sparse.toarray() * smoother.scale[rows]
+            noise: FloatArray = self.noise.var() * columns @ columns.T
+        else:
+            noise = self.noise_covariance(weights)
+        return self.outputs(mean), self._variances(model + noise)
+
+    def chaos(self, X: FloatArray) -> Any:  # noqa: ARG002
+        """Refuse: an approximation has no germ per sample."""
+        return self.smoother.places

@@ -1,0 +1,178 @@
+"""approximation= in the estimator: the same answers as the exact model where it sees all data, and valid ones elsewhere."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from wienerkernel import RBF, Features, Matern, Neighbors, WienerKernelRegressor
+from wienerkernel.scale import approximation as limits
+from wienerkernel.scale import condition
+from wienerkernel.scale import tuning as scale_tuning
+
+NOISE = "gamma(0.5, scale=0.4)"
+
+
+def data(n=400, seed=0, n_outputs=1):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0, 6, (n, 2))
+    f = np.stack([np.sin(X[:, 0] + k) + 0.3 * X[:, 1] for k in range(n_outputs)], axis=1)
+    y = f + rng.gamma(0.5, 0.4, f.shape)
+    return X, (y if n_outputs > 1 else y[:, 0]), rng.uniform(0, 6, (6, 2))
+
+
+def model(approximation, **options):
+    return WienerKernelRegressor(
+        2.0 * RBF(1.5), noise=NOISE, tuning=None, approximation=approximation, **options
+    )
+
+
+@pytest.mark.parametrize("approximation", [Neighbors(1000), Features(400, n_audits=16)], ids=repr)
+@pytest.mark.parametrize("options", [{}, {"trend": None}, {"ridge": 0.5}, {"transform": "log"}], ids=str)
+def test_an_approximation_that_sees_all_data_is_the_exact_model(approximation, options):
+    X, y, query = data(n=150)
+    scale = np.ones(len(y)) if "ridge" in options else np.linspace(0.5, 2.0, len(y))
+    exact = model(None, **options).fit(X, y + 3, noise_scale=scale)
+    found = model(approximation, **options).fit(X, y + 3, noise_scale=scale)
+    tolerance = {"rtol": 1e-6, "atol": 1e-6}
+    np.testing.assert_allclose(found.predict(query), exact.predict(query), **tolerance)
+    ours, theirs = found.uncertainty(query), exact.uncertainty(query)
+    np.testing.assert_allclose(ours.noise, theirs.noise, **tolerance)
+    np.testing.assert_allclose(ours.model + ours.computational, theirs.model, **tolerance)
+    np.testing.assert_allclose(ours.total, theirs.total, **tolerance)
+    for of in ("estimate", "function", "observation"):
+        law, other = (m.predict_distribution(query, of=of) for m in (found, exact))
+        np.testing.assert_allclose(law.ppf(0.9), other.ppf(0.9), rtol=1e-5, atol=1e-5)
+    if "transform" not in options:
+        for a, b in zip(
+            found.predict(query, return_cov=True), exact.predict(query, return_cov=True), strict=True
+        ):
+            np.testing.assert_allclose(a, b, **tolerance)
+        np.testing.assert_allclose(
+            found.predict(query, return_std=True)[1], exact.predict(query, return_std=True)[1], **tolerance
+        )
+
+
+@pytest.mark.parametrize("approximation", [Neighbors(40), Features(80)], ids=repr)
+def test_more_data_by_partial_fit_are_those_of_one_fit(approximation):
+    X, y, query = data(n_outputs=2)
+    whole = model(approximation).fit(X, y)
+    if isinstance(approximation, Features):  # inducing points come from the first part
+        parts = model(approximation).fit(X, y)
+        parts.posterior_ = condition_on(parts, X[:200], y[:200])
+    else:
+        parts = model(approximation).fit(X[:200], y[:200])
+    parts.partial_fit(X[200:], y[200:])
+    np.testing.assert_allclose(parts.predict(query), whole.predict(query), rtol=1e-9)
+    np.testing.assert_allclose(parts.uncertainty(query).total, whole.uncertainty(query).total, rtol=1e-9)
+
+
+def condition_on(fitted, X, y):
+    """The same inducing points and audit, with other data."""
+    from dataclasses import replace
+
+    from wienerkernel.scale.sums import Sums, chunks
+
+    old = fitted.posterior_.smoother
+    targets = y - fitted.noise_.mean()
+    sums = Sums.over(chunks(X, targets, np.ones(len(X))), old.inducing, old.audit, old.sums.reservoir)
+    return replace(fitted.posterior_, smoother=replace(old, sums=sums))
+
+
+def test_draws_from_neighbors_have_the_joint_law():
+    X, y, query = data()
+    found = model(Neighbors(30)).fit(X, y)
+    mean, covariance = found.predict(query, return_cov=True)
+    draws = found.predict_distribution(query, of="function").rvs(20_000, random_state=0)
+    error = np.sqrt((covariance**2 + np.outer(np.diag(covariance), np.diag(covariance))) / len(draws))
+    assert np.all(np.abs(np.cov(draws.T) - covariance) < 6 * error)
+    assert np.all(np.abs(draws.mean(axis=0) - mean) < 5 * np.sqrt(np.diag(covariance) / len(draws)))
+    law = found.predict_distribution(query[:1], of="observation")
+    sample = law.rvs(20_000, random_state=1)[:, 0]
+    assert stats.kstest(law.cdf(sample[:, None])[:, 0], "uniform").pvalue > 1e-3
+
+
+def test_the_stated_variance_is_the_error_over_functions_from_the_prior():
+    """Calibration: E e^2 / (V + P2) = 1, where the naive variance of the features is far too small."""
+    rng, kernel, s2 = np.random.default_rng(0), RBF(0.15), 0.1
+    X, query = rng.uniform(0, 1, (1500, 2)), rng.uniform(0, 1, (40, 2))
+    root = np.linalg.cholesky(kernel(np.concatenate([X, query])) + 1e-10 * np.eye(1540))
+    f = root @ rng.standard_normal((1540, 60))
+    y = f[:1500] + np.sqrt(s2) * rng.standard_normal((1500, 60))
+    for approximation in (Neighbors(20), Features(60)):
+        fitted = WienerKernelRegressor(
+            kernel, noise=stats.norm(0, np.sqrt(s2)), trend=None, tuning=None, approximation=approximation
+        ).fit(X, y)
+        stated = fitted.uncertainty(query).epistemic[:, 0]
+        ratio = np.mean((fitted.predict(query) - f[1500:]) ** 2 / stated[:, None])
+        assert 0.9 < ratio < 1.1
+
+
+def test_tuning_at_scale_finds_kernel_noise_and_shape(monkeypatch):
+    monkeypatch.setattr(scale_tuning, "SCORED_ROWS", 400)
+    monkeypatch.setattr(scale_tuning, "NEIGHBORS", 32)
+    X, y, _ = data(n=3000)
+    found = WienerKernelRegressor(noise="gamma", approximation=Neighbors(32), random_state=0).fit(X, y)
+    assert abs(np.log(found.noise_.std() / (0.4 * np.sqrt(0.5)))) < 0.1
+    assert 0.3 < found.tuning_result_.parameters["noise.a"] < 0.8
+    query, new, _ = data(n=100, seed=1)
+    report = found.score_report(query, new)
+    assert 0.8 < np.mean((report.pit > 0.05) & (report.pit < 0.95)) < 0.98
+
+
+def test_auto_says_what_it_chose(monkeypatch):
+    X, y, query = data(n=300)
+    assert not hasattr(model("auto").fit(X, y), "approximation_")
+    for module in (limits, condition):
+        monkeypatch.setattr(module, "EXACT_PLACES", 100)
+    with pytest.warns(UserWarning, match=r"approximate: Features"):
+        smooth = model("auto").fit(X, y)
+    assert smooth.approximation_ == Features()
+    rough = WienerKernelRegressor(Matern(0.02, nu=0.5), noise=NOISE, tuning=None, approximation="auto")
+    monkeypatch.setattr(condition, "TRIAL_FEATURES", 50)
+    with pytest.warns(UserWarning, match=r"approximate: Neighbors"):
+        rough.fit(X, y)
+    assert np.all(np.isfinite(rough.predict(query)))
+
+
+@pytest.mark.parametrize(
+    "method", ["loo", "predictor", "predict_gradient", "bound", "save", "chaos", "forget"]
+)
+def test_what_needs_the_factorization_is_refused(method):
+    X, y, query = data(n=60)
+    found = model("neighbors").fit(X, y)
+    calls = {
+        "loo": found.loo,
+        "predictor": found.predictor,
+        "predict_gradient": lambda: found.predict_gradient(query),
+        "bound": lambda: found.bound(query, norm=1.0),
+        "save": lambda: found.save("unused.wk"),
+        "chaos": lambda: found.predict_distribution(query).chaos(),
+        "forget": lambda: found.forget([1]),
+    }
+    with pytest.raises(TypeError, match="approximation=None"):
+        calls[method]()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"approximation": "nearest"}, "approximation must be"),
+        ({"approximation": "features", "kernel": lambda a, b: a @ b.T + 1.0}, "spectral sampler"),
+        ({"approximation": "neighbors", "noise": "auto"}, "approximation needs"),
+        ({"approximation": "neighbors", "noise_level": "input"}, "approximation needs"),
+        ({"approximation": "neighbors", "inference": "ep"}, "approximation needs"),
+        ({"approximation": "neighbors", "ridge": 0.5}, "ridge=None"),
+    ],
+)
+def test_bad_settings_are_refused(options, message):
+    X, y, _ = data(n=60)
+    with pytest.raises((ValueError, TypeError), match=message):
+        WienerKernelRegressor(**{"noise": NOISE, "tuning": None} | options).fit(X, y, np.linspace(1, 2, 60))
+
+
+@pytest.mark.parametrize("wrong", [0, 1.5, True, "3"])
+def test_sizes_are_checked(wrong):
+    with pytest.raises(ValueError, match="integer"):
+        Neighbors(wrong)
+    with pytest.raises(ValueError, match="integer"):
+        Features(wrong)

@@ -1,0 +1,172 @@
+"""Neighbors and features: identities that hold for any weights, and the exact model as the limit."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from wienerkernel.kernels import RBF, Constant, Linear, Matern, Periodic, RationalQuadratic
+from wienerkernel.scale.features import FeatureSmoother, choose_audit
+from wienerkernel.scale.inducing import Inducing, choose_inducing
+from wienerkernel.scale.neighbors import NeighborSmoother
+from wienerkernel.scale.spectral import frequencies
+from wienerkernel.scale.sums import Sums, chunks
+from wienerkernel.smoother import Smoother
+from wienerkernel.smoother.samples import Samples
+from wienerkernel.smoother.trend import Trend
+
+KERNELS = [2.0 * RBF((0.5, 1.0)), 1.5 * Matern(0.8, nu=1.5), 0.7 * RationalQuadratic(1.0) + 0.5 * RBF(2.0)]
+TRENDS = [None, "constant", "linear"]
+
+
+def problem(n=60, seed=0, unequal=False):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0, 3, (n, 2))
+    scale = rng.uniform(0.5, 2.0, n) if unequal else np.ones(n)
+    return X, rng.standard_normal((n, 2)), scale, rng.uniform(-0.5, 3.5, (9, 2))
+
+
+def exact(kernel, X, y, scale, trend, ridge=0.3):
+    return Smoother(kernel, Samples.collapse(X, ridge * scale**2, scale), y, trend)
+
+
+def feature_smoother(kernel, X, y, scale, trend, number, ridge=0.3, audits=64, reservoir=10_000, seed=0):
+    generator = np.random.default_rng(seed)
+    inducing = choose_inducing(kernel, X, number, Trend(trend, X), generator)
+    audit = choose_audit(inducing, X, audits, generator)
+    return FeatureSmoother(inducing, audit, Sums.over(chunks(X, y, scale), inducing, audit, reservoir), ridge)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+@pytest.mark.parametrize("trend", TRENDS)
+def test_all_samples_as_neighbors_are_the_exact_smoother(kernel, trend):
+    X, y, scale, query = problem(unequal=True)
+    found = NeighborSmoother(kernel, X, y, 0.3 * scale**2, scale, trend, 1000).predict(query)
+    mean, model, gain = exact(kernel, X, y, scale, trend).mean_and_parts(query)
+    np.testing.assert_allclose(found.mean, mean, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(found.model, model, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(found.gain, gain, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("trend", TRENDS)
+def test_variances_of_neighbors_are_those_of_their_weights(trend):
+    kernel = KERNELS[0]
+    X, y, scale, query = problem(unequal=True)
+    smoother = NeighborSmoother(kernel, X, y, 0.3 * scale**2, scale, trend, 12)
+    found, near = smoother.predict(query), smoother.nearest(query, 12)
+    for i, x in enumerate(query):
+        a = np.zeros(len(X))
+        a[near[i]] = found.columns[i] / scale[near[i]]
+        k = kernel(x[None], X)[0]
+        np.testing.assert_allclose(
+            found.model[i], kernel.diag(x[None])[0] - 2 * a @ k + a @ kernel(X) @ a, atol=1e-12
+        )
+        np.testing.assert_allclose(found.gain[i], np.sum((a * scale) ** 2), atol=1e-13)
+        np.testing.assert_allclose(found.mean[i], a @ y, atol=1e-12)
+
+
+def test_the_excess_of_neighbors_is_a_quadratic_form_of_the_residual():
+    """(V + P2)(a) - (V + P2)(exact) = r'(K + s2 I)^-1 r with r = k - (K + s2 I) a."""
+    kernel, ridge = KERNELS[0], 0.3
+    X, y, scale, query = problem()
+    smoother = NeighborSmoother(kernel, X, y, ridge * scale**2, scale, None, 12)
+    found, near = smoother.predict(query), smoother.nearest(query, 12)
+    _, model, gain = exact(kernel, X, y, scale, None).mean_and_parts(query)
+    noisy = kernel(X) + ridge * np.eye(len(X))
+    for i, x in enumerate(query):
+        a = np.zeros(len(X))
+        a[near[i]] = found.columns[i]
+        r = kernel(x[None], X)[0] - noisy @ a
+        excess = found.model[i] + ridge * found.gain[i] - model[i] - ridge * gain[i]
+        np.testing.assert_allclose(excess, r @ np.linalg.solve(noisy, r), atol=1e-12)
+    assert np.all(found.computational >= 0)
+    assert np.all(found.computational <= found.model)
+
+
+def test_neighbors_left_out_do_not_see_their_sample():
+    kernel = KERNELS[0]
+    X, y, scale, _ = problem()
+    X[5] = X[4]  # a repeat
+    rows = np.array([0, 4, 5, 59])
+    smoother = NeighborSmoother(kernel, X, y, 0.3 * scale, scale, "constant", len(X))
+    found = smoother.leave_out(rows)
+    for i, row in enumerate(rows):
+        keep = np.arange(len(X)) != row
+        mean, model, _ = exact(kernel, X[keep], y[keep], scale[keep], "constant").mean_and_parts(
+            X[row : row + 1]
+        )
+        np.testing.assert_allclose(found.mean[i], mean[0], atol=1e-10)
+        np.testing.assert_allclose(found.model[i], model[0], atol=1e-10)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+@pytest.mark.parametrize("trend", TRENDS)
+def test_all_places_as_inducing_points_are_the_exact_smoother(kernel, trend):
+    X, y, scale, query = problem(unequal=True)
+    found = feature_smoother(kernel, X, y, scale, trend, len(X)).predict(query)
+    mean, weights, model = exact(kernel, X, y, scale, trend).evaluate(query)
+    np.testing.assert_allclose(found.mean, mean, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(found.gain, np.sum((weights * scale) ** 2, axis=1), rtol=1e-8, atol=1e-8)
+    order = np.argsort(found.columns[0])
+    np.testing.assert_allclose(found.columns[0][order], np.sort(weights[0] * scale), atol=1e-8)
+    # the part outside the span is estimated: it is the whole of k - phi'phi, without a contribution of the data
+    np.testing.assert_allclose(found.model, model, atol=1e-7 + 4 * found.standard_error.max())
+
+
+def test_the_audited_model_part_is_unbiased_with_a_true_standard_error():
+    kernel = 2.0 * RBF(0.4)
+    X, y, scale, query = problem(n=300, unequal=True)
+    found = feature_smoother(kernel, X, y, scale, "constant", 20, audits=400)
+    F = found.inducing(X) / scale[:, None]
+    result = found.predict(query)
+    for i, x in enumerate(query):
+        z = np.linalg.solve(F.T @ F + np.diag(found._penalty), found.inducing(x[None])[0])
+        a = F @ z / scale
+        k = kernel(x[None], X)[0]
+        true = 2.0 - 2 * a @ k + a @ kernel(X) @ a
+        assert abs(result.model[i] - true) < 4 * result.standard_error[i] + 1e-12
+        assert result.standard_error[i] < 0.2 * true
+        np.testing.assert_allclose(result.gain[i], np.sum((a * scale) ** 2), rtol=1e-9)
+
+
+def test_sums_do_not_depend_on_chunks_and_keep_the_same_rows():
+    X, y, scale, _ = problem(n=500)
+    generator = np.random.default_rng(0)
+    inducing = choose_inducing(KERNELS[0], X, 30, Trend("constant", X), generator)
+    audit = choose_audit(inducing, X, 16, generator)
+    whole = Sums.over(chunks(X, y, scale), inducing, audit, 50)
+    parts = [
+        Sums.of((a, X[a:b], y[a:b], scale[a:b]), inducing, audit, 50)
+        for a, b in [(300, 500), (0, 7), (7, 300)]
+    ]
+    other = parts[0] + parts[1] + parts[2]
+    assert np.array_equal(np.sort(whole.rows.keys), np.sort(other.rows.keys))
+    np.testing.assert_allclose(whole.gram, other.gram, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(whole.audit, other.audit, rtol=1e-9, atol=1e-9)
+    assert (
+        stats.kstest(Sums.over(chunks(X, y, scale), inducing, audit, 500).rows.keys, "uniform").pvalue > 1e-3
+    )
+
+
+@pytest.mark.parametrize(
+    "kernel", [*KERNELS, RBF(0.7) * Matern(1.0, nu=2.5), Matern(2.0, nu=0.5), RBF((1.0, 2.0)) ** 2], ids=str
+)
+def test_frequencies_reproduce_the_kernel(kernel):
+    w = frequencies(kernel, 200_000, 2, np.random.default_rng(1))
+    differences = np.array([[0.3, 0.1], [1.0, -0.5]])
+    for difference in differences:
+        values = kernel.diag(np.zeros((1, 2)))[0] * np.cos(w @ difference)
+        expected = kernel(np.zeros((1, 2)), difference[None])[0, 0]
+        assert abs(values.mean() - expected) < 5 * values.std() / np.sqrt(len(w)) + 1e-12
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Periodic(), RBF(1.0) + Linear()], ids=str)
+def test_kernels_without_a_spectral_density_are_refused(kernel):
+    with pytest.raises(TypeError, match="spectral sampler"):
+        frequencies(kernel, 5, 2, np.random.default_rng(0))
+
+
+def test_constant_kernel_is_one_feature():
+    X, *_ = problem(n=40)
+    inducing = choose_inducing(Constant(2.0), X, 10, Trend(None, X), np.random.default_rng(0))
+    assert isinstance(inducing, Inducing)
+    assert inducing.number == 1
