@@ -30,7 +30,7 @@ from wienerkernel.experiments.datasets import load_mcycle
 
 RESULTS = Path(__file__).parent / "results" / "real_data.txt"
 ROWS = 300
-"""Larger data sets are thinned to so many rows."""
+"""Larger data sets are thinned to this number of rows."""
 COVERAGE = 0.9
 TAIL = (1 - COVERAGE) / 2
 

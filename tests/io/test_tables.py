@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wienerkernel.io.tables import open_table, read_numbers, table_writer
@@ -162,6 +162,7 @@ def test_a_closed_standard_output_is_said(monkeypatch):
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@settings(deadline=None)  # importing pyarrow takes a while
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20))
 def test_numbers_survive_a_file_to_the_last_bit(tmp_path_factory, suffix, values):
     path = tmp_path_factory.mktemp("table") / f"table{suffix}"
@@ -170,6 +171,7 @@ def test_numbers_survive_a_file_to_the_last_bit(tmp_path_factory, suffix, values
     assert numbers(path)[:, 0].tobytes() == np.array(values).tobytes()
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00\r")), min_size=1, max_size=9

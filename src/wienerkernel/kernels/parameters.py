@@ -101,7 +101,7 @@ class Parametrized:
 
 
 def check_columns(name: str, value: Scale, d: int) -> None:
-    """Refuse one value per input if their number is not that of the inputs."""
+    """Raise ValueError if there is one value per input, but not as many as inputs."""
     if isinstance(value, tuple) and len(value) != d:
         raise ValueError(f"{name} has {len(value)} entries, but X has {d} columns")
 

@@ -27,7 +27,7 @@ TAIL = 1e-7
 POOR = 5e-13
 """Error above which the saddle point may help."""
 BULK = 1e-9
-"""Smallest probability that is searched for without the saddle point, from where the search goes on with it."""
+"""Smallest probability that is searched for without the saddle point, from where the search continues with it."""
 NEAR_END = np.array([1e-9, 1e-11])
 """Distances from an end of the support at which the limit of the density there is read off, in standard deviations."""
 

@@ -18,7 +18,7 @@ from ..noise import Noise, ScipyNoise, as_noise
 __all__ = ["check_counts", "is_whole", "power", "with_whole_counts"]
 
 MAX_LAWS = 8
-"""Fractional counts of a continuous law that become laws of their own; only so few terms may be convolved."""
+"""Fractional counts of a continuous law that become separate laws; only this few terms may be convolved."""
 
 Family = Callable[..., tuple[str, tuple[float, ...], float]]
 FAMILIES: dict[str, Family] = {

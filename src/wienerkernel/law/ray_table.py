@@ -277,7 +277,7 @@ class RayTable:
 
     @cached_property
     def series_until(self) -> float:
-        """The log r, on the grid, up to which the polynomial of :meth:`series` is as good as log phi."""
+        """The log r, on the grid, up to which the polynomial of :meth:`series` equals log phi to the tolerance."""
         trials = self.step * np.floor((self._unit + TRIALS) / self.step)
         for trial in trials[:-1]:
             t, x, truth = self._below(trial)

@@ -282,7 +282,7 @@ class SumOnRay:
     r : ndarray of shape (K,)
     theta, tolerance : float
     careful : bool
-        False interpolates these weights all the same, and states in ``reliable`` how far that is accurate.
+        False interpolates these weights as well, and states in ``reliable`` how far that is accurate.
     """
 
     def __init__(

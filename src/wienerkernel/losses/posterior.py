@@ -280,5 +280,5 @@ class FullDistribution(PredictiveDistribution):
         return draws
 
     def chaos(self) -> ChaosForm:
-        """Refuse: the chaos form is that of an estimate that is linear in y."""
+        """Raise an error: the chaos form is that of an estimate that is linear in y."""
         return self._full.chaos(self._X)  # type: ignore[no-any-return]

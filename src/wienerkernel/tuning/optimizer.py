@@ -28,7 +28,7 @@ RADIUS, MIN_RADIUS = 1.0, 1e-7
 DIFFERENCE = 1e-3
 """Step of the differences of gradients that give the curvature."""
 STATIONARY = 1e-4
-"""Projected gradient per sample at which a search that ended early has found a maximum all the same."""
+"""Projected gradient per sample at which a search that ended early has nevertheless found a maximum."""
 
 FAILURES = (NotPositiveDefiniteError, ValueError, ArithmeticError)
 """What an objective may raise at extreme parameters, scipy.stats among others."""

@@ -1,4 +1,4 @@
-"""The leaves of ``model.json``: numbers, names, and arrays that are members of their own."""
+"""The leaves of ``model.json``: numbers, names, and arrays, which are separate members."""
 
 from __future__ import annotations
 

@@ -12,18 +12,22 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, TypeAlias
 
 import numpy as np
 
 from ..._typing import FloatArray
 from ..files import atomic_write
-from .base import Chunk, Table, TableWriter, shortened
+from .base import Chunk, shortened
 from .csv_file import CsvTable, CsvWriter
 from .parquet_file import ParquetTable, ParquetWriter
 
 __all__ = ["Chunk", "Table", "TableWriter", "open_table", "read_numbers", "shortened", "table_writer"]
 
+Table: TypeAlias = CsvTable | ParquetTable
+"""A file of named columns: ``file``, ``names``, ``chunks()`` and ``fraction``."""
+TableWriter: TypeAlias = CsvWriter | ParquetWriter
+"""A table that is being written, chunk by chunk: ``write(columns)``."""
 PARQUET = (".parquet", ".pq")
 
 

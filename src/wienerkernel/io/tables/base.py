@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..._typing import FloatArray
 
-__all__ = ["CHUNK", "Chunk", "Table", "TableWriter", "distinct", "shortened"]
+__all__ = ["CHUNK", "Chunk", "distinct", "shortened"]
 
 CHUNK = 2048
 """Rows per chunk."""
@@ -59,30 +59,6 @@ class Chunk(ABC):
 
     def _error(self, index: int, name: str, what: str) -> ValueError:
         return ValueError(f"{self.file}, row {self._row(index)}, column {name!r}: {what}")
-
-
-class Table(ABC):
-    """A file of named columns."""
-
-    file: str
-    names: list[str]
-
-    @abstractmethod
-    def chunks(self, size: int = CHUNK) -> Iterator[Chunk]:
-        """The rows, at most ``size`` at a time."""
-
-    @property
-    @abstractmethod
-    def fraction(self) -> float | None:
-        """Fraction that has been read; None if unknown."""
-
-
-class TableWriter(ABC):
-    """A table that is being written, chunk by chunk."""
-
-    @abstractmethod
-    def write(self, columns: Mapping[str, Any]) -> None:
-        """Append rows, given by the same columns each time."""
 
 
 def distinct(file: str, names: list[str]) -> list[str]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..._typing import FloatArray
 from ...text import number
-from .base import CHUNK, Chunk, Table, TableWriter, distinct
+from .base import CHUNK, Chunk, distinct
 
 __all__ = ["CsvTable", "CsvWriter"]
 
@@ -47,7 +47,7 @@ class _CsvChunk(Chunk):
         return numbers
 
 
-class CsvTable(Table):
+class CsvTable:
     """A CSV file with a header row; ``name`` is for messages, ``size`` in bytes if it is known."""
 
     def __init__(self, name: str, file: IO[str], size: int | None = None) -> None:
@@ -97,13 +97,13 @@ class CsvTable(Table):
 
     @property
     def fraction(self) -> float | None:
-        """Fraction that has been read."""
+        """Fraction that has been read; None if unknown."""
         if not self._size or not isinstance(self._lines, io.TextIOWrapper):
             return None
         return min(1.0, float(self._lines.buffer.tell()) / self._size)
 
 
-class CsvWriter(TableWriter):
+class CsvWriter:
     """Writes CSV to a text file."""
 
     def __init__(self, file: IO[str]) -> None:
@@ -111,7 +111,7 @@ class CsvWriter(TableWriter):
         self._started = False
 
     def write(self, columns: Mapping[str, Any]) -> None:
-        """Append rows."""
+        """Append rows, given by the same columns each time."""
         if not self._started:
             self._writer.writerow(columns)
             self._started = True

@@ -9,7 +9,7 @@ from typing import IO, Any
 import numpy as np
 
 from ..._typing import FloatArray
-from .base import CHUNK, Chunk, Table, TableWriter, distinct
+from .base import CHUNK, Chunk, distinct
 
 __all__ = ["ParquetTable", "ParquetWriter"]
 
@@ -35,7 +35,7 @@ class _ParquetChunk(Chunk):
         return np.asarray(values.cast("float64", safe=False).to_numpy(zero_copy_only=False))
 
 
-class ParquetTable(Table):
+class ParquetTable:
     """A Parquet file, read by row groups; ``name`` is for messages."""
 
     def __init__(self, name: str, file: IO[bytes]) -> None:
@@ -61,7 +61,7 @@ class ParquetTable(Table):
         return float(self._read) / max(1, int(self._parquet.metadata.num_rows))
 
 
-class ParquetWriter(TableWriter):
+class ParquetWriter:
     """Writes Parquet to a binary file."""
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -70,7 +70,7 @@ class ParquetWriter(TableWriter):
         self._writer: Any = None
 
     def write(self, columns: Mapping[str, Any]) -> None:
-        """Append rows."""
+        """Append rows, given by the same columns each time."""
         table = self._arrow.table(
             {name: values if _is_array(values) else list(values) for name, values in columns.items()}
         )
