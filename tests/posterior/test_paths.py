@@ -238,7 +238,7 @@ def test_bad_arguments_are_refused():
         paths([[np.nan]])
     with pytest.raises(TypeError, match="not 'mixed'"):
         paper_model(dtype="mixed").sample_paths(2)
-    with pytest.raises(TypeError, match="no Fourier features"):
+    with pytest.raises(TypeError, match="spectral density"):
         WienerKernelRegressor(Periodic(), tuning=None).fit([[0.0], [1.0]], [0.0, 1.0]).sample_paths(
             2, features=50
         )

@@ -157,7 +157,7 @@ def test_what_needs_the_factorization_is_refused(method):
     ("options", "message"),
     [
         ({"approximation": "nearest"}, "approximation must be"),
-        ({"approximation": "features", "kernel": lambda a, b: a @ b.T + 1.0}, "spectral sampler"),
+        ({"approximation": "features", "kernel": lambda a, b: a @ b.T + 1.0}, "spectral density"),
         ({"approximation": "neighbors", "noise": "auto"}, "approximation needs"),
         ({"approximation": "neighbors", "noise_level": "input"}, "approximation needs"),
         ({"approximation": "neighbors", "inference": "ep"}, "approximation needs"),

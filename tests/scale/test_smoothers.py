@@ -5,10 +5,10 @@ import pytest
 from scipy import stats
 
 from wienerkernel.kernels import RBF, Constant, Linear, Matern, Periodic, RationalQuadratic
+from wienerkernel.kernels.spectral import frequencies
 from wienerkernel.scale.features import FeatureSmoother, choose_audit
 from wienerkernel.scale.inducing import Inducing, choose_inducing
 from wienerkernel.scale.neighbors import NeighborSmoother
-from wienerkernel.scale.spectral import frequencies
 from wienerkernel.scale.sums import Sums, chunks
 from wienerkernel.smoother import Smoother
 from wienerkernel.smoother.samples import Samples
@@ -161,7 +161,7 @@ def test_frequencies_reproduce_the_kernel(kernel):
 
 @pytest.mark.parametrize("kernel", [Linear(), Periodic(), RBF(1.0) + Linear()], ids=str)
 def test_kernels_without_a_spectral_density_are_refused(kernel):
-    with pytest.raises(TypeError, match="spectral sampler"):
+    with pytest.raises(TypeError, match="spectral density"):
         frequencies(kernel, 5, 2, np.random.default_rng(0))
 
 

@@ -10,18 +10,7 @@ from scipy.special import roots_hermitenorm
 
 from .._typing import Array, FloatArray
 from ..backend import arrays
-from ..kernels import (
-    RBF,
-    Constant,
-    FeatureMap,
-    Kernel,
-    Linear,
-    Matern,
-    Power,
-    Product,
-    RationalQuadratic,
-    Sum,
-)
+from ..kernels import RBF, Constant, FeatureMap, Kernel, Linear, Power, Product, Sum, spectral
 
 __all__ = ["feature_map"]
 
@@ -57,8 +46,9 @@ def feature_map(kernel: Kernel, places: Array, features: Any, generator: Any) ->
             np.sqrt(2 * variance * weights[positive] / weights.sum()),
         )
     else:
-        frequencies, amplitudes = _spectrum(kernel, int(features) // 2, d, generator)
-        amplitudes = amplitudes / np.sqrt(int(features) // 2)
+        count = int(features) // 2
+        frequencies = spectral.frequencies(kernel, count, d, generator)
+        amplitudes = np.full(count, np.sqrt(spectral.prior_variance(kernel) / count))
     center = arrays.namespace(places).mean(places, axis=0)
 
     def phi(X: Array) -> Array:
@@ -109,27 +99,3 @@ def _single_rbf(kernel: Kernel) -> tuple[float, float] | None:
             if isinstance(constant, Constant) and (one := _single_rbf(other)) is not None:
                 return constant.value * one[0], one[1]
     return None
-
-
-def _spectrum(kernel: Kernel, count: int, d: int, generator: Any) -> tuple[FloatArray, FloatArray]:
-    """Frequencies (count, d) drawn from the spectral density, and amplitudes (count,); twice as many for a sum."""
-    if isinstance(kernel, Constant):
-        return np.zeros((count, d)), np.full(count, np.sqrt(kernel.value))
-    if isinstance(kernel, Sum):
-        parts = [_spectrum(part, count, d, generator) for part in kernel._kernels]
-        return np.concatenate([f for f, _ in parts]), np.concatenate([a for _, a in parts])
-    if isinstance(kernel, Product):
-        (f, a), (g, b) = (_spectrum(part, count, d, generator) for part in kernel._kernels)
-        if len(f) == len(g):  # the spectral density of a product is a convolution
-            return f + g, a * b
-    if isinstance(kernel, RBF | Matern | RationalQuadratic):
-        frequencies = generator.standard_normal((count, d)) / np.asarray(kernel.length_scale)
-        if isinstance(kernel, Matern):  # a multivariate Student law
-            frequencies *= np.sqrt(2 * kernel.nu / generator.chisquare(2 * kernel.nu, (count, 1)))
-        if isinstance(kernel, RationalQuadratic):  # a scale mixture of RBF kernels
-            frequencies *= np.sqrt(generator.gamma(kernel.alpha, 1 / kernel.alpha, (count, 1)))
-        return frequencies, np.ones(count)
-    raise TypeError(
-        f"there are no Fourier features for {kernel!r}: RBF, Matern, RationalQuadratic, their sums and products have "
-        "them; features=None draws exact paths for every kernel"
-    )

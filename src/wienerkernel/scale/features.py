@@ -17,9 +17,9 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from .._typing import FloatArray
 from ..kernels import Kernel
+from ..kernels.spectral import frequencies, prior_variance
 from .inducing import Inducing
 from .neighbors import Evaluation, NoiseColumns, Shared
-from .spectral import frequencies, prior_variance
 from .sums import Audit, Sums
 
 __all__ = ["FeatureSmoother", "choose_audit"]

@@ -6,10 +6,13 @@ normal vectors for `RationalQuadratic`. In a sum each part is drawn with its sha
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .._typing import FloatArray
-from ..kernels import RBF, Constant, Kernel, Matern, Power, Product, RationalQuadratic, Sum
+from .base import Constant, Kernel, Power, Product, Sum
+from .stationary import RBF, Matern, RationalQuadratic
 
 __all__ = ["frequencies", "prior_variance"]
 
@@ -26,7 +29,7 @@ def _width(kernel: Kernel) -> int:
     return max([own, *map(_width, parts)])
 
 
-def frequencies(kernel: Kernel, size: int, d: int, generator: np.random.Generator) -> FloatArray:
+def frequencies(kernel: Kernel, size: int, d: int, generator: Any) -> FloatArray:
     """Draw frequencies w, (size, d).
 
     Raises
@@ -55,8 +58,8 @@ def frequencies(kernel: Kernel, size: int, d: int, generator: np.random.Generato
         factor = np.sqrt(generator.gamma(kernel.alpha, 1 / kernel.alpha, size))
     else:
         msg = (
-            f"{type(kernel).__name__} has no spectral sampler, which approximation=Features needs to audit its error: "
-            "use RBF, Matern, Exponential, RationalQuadratic, their sums and products, or approximation='neighbors'"
+            f"the spectral density of {kernel!r} is not known; that of RBF, Matern and RationalQuadratic, their sums and "
+            "products is. Without it, approximation='neighbors' and sample_paths(features=None) work for every kernel"
         )
         raise TypeError(msg)
     normal = generator.standard_normal((size, d)) / np.asarray(kernel.length_scale)
