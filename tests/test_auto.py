@@ -94,11 +94,6 @@ def test_scales_of_new_observations_that_do_not_fit_are_refused(scale):
             method(Z, noise_scale=scale)
 
 
-def test_several_outputs_need_a_model_each():
-    with pytest.raises(ValueError, match="single output"):
-        WienerKernelRegressor(noise="auto").fit(X, np.stack([Y, Y], axis=1))
-
-
 def test_auto_finds_gamma_noise_on_either_side():
     models = [WienerKernelRegressor(noise="auto").fit(*skewed(0, sign)) for sign in (1.0, -1.0)]
     for model, sign in zip(models, (1.0, -1.0), strict=True):

@@ -29,8 +29,11 @@ from .posterior import (
     PredictionGradient,
     PredictiveDistribution,
     SamplePaths,
+    SeparateOutputs,
     Uncertainty,
 )
+from .posterior.posterior import observation_scale
+from .posterior.separate import each
 from .smoother import Smoother
 from .smoother.fast_predictor import FastPredictor
 from .smoother.refined import RefinedSmoother
@@ -39,7 +42,6 @@ from .smoother.samples import Samples
 from .smoother.updates import extended, without
 from .transform import Transform, as_transform
 from .tuning.data import Data
-from .tuning.search import TuningResult
 from .validation import (
     PRECISIONS,
     centered_targets,
@@ -47,6 +49,7 @@ from .validation import (
     check_array_api_outputs,
     check_independent,
     check_noise_scale,
+    check_outputs,
     check_query_scale,
     check_size,
     check_spans,
@@ -120,6 +123,8 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
     kernel_ : Kernel
     noise_ : Noise
     ridge_ : float
+        With several outputs and ``noise="auto"``, ``noise_level`` or ``transform``, each output has a model of its own.
+        ``kernel_``, ``noise_``, ``ridge_`` and ``tuning_result_`` then have one entry for each output.
     output_scale_ : ndarray of shape (n_y,)
         Output k has the kernel ``output_scale_[k]**2 * kernel_`` and ``output_scale_[k]`` times noise of the law
         ``noise_``. The scales are tuned, with product 1, if there are several outputs and both the amplitude of the
@@ -146,6 +151,12 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
     >>> round(float(u.noise[0]), 4), round(float(u.model[0]), 4), float(u.aleatoric[0])
     (0.5344, 0.0906, 1.0)
     """
+
+    kernel_: Any
+    noise_: Any
+    ridge_: Any
+    tuning_result_: Any
+    posterior_: Any
 
     def __init__(
         self,
@@ -217,7 +228,8 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         ----------
         X : array-like of shape (n, d)
         y : array-like of shape (n,) or (n, n_y)
-            Several outputs have independent noise of the same law, up to the scales ``output_scale_``.
+            Several outputs have independent noise of the same law, up to the scales ``output_scale_``. With
+            ``noise="auto"``, ``noise_level`` or ``transform``, each has a model of its own.
         noise_scale : array-like of shape (n,) or (n, n), default=None
             Sample i has the noise ``noise_scale[i] * M_i``, with a positive scale. With a matrix L, the noise is
             correlated: L times the vector of independent M_i. Its rows must be linearly independent unless ``ridge``
@@ -235,6 +247,8 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         (RBF(), 1.0)
         """
         inputs, outputs = self._data(X, y, reset=True)
+        if outputs.ndim == 2 and self._is_separate:
+            return self._fit_columns(inputs, outputs, noise_scale)
         scale = check_noise_scale(noise_scale, inputs.shape[0], invertible=self.ridge is None)
         check_setting(self.loss, self.inference, self.ridge, outputs, scale)
         self.__dict__.pop("approximation_", None)
@@ -287,7 +301,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
             approximation, data, self.kernel, self.noise, self.tuning is not None, self.random_state
         )
         self.kernel_, self.noise_, self.ridge_ = found.kernel, found.noise, found.ridge
-        self.tuning_result_: TuningResult | None = found.tuning
+        self.tuning_result_ = found.tuning
         self.approximation_ = found.approximation
         smoother: Any = found.smoother
         self.posterior_ = at_scale.ApproximatePosterior(
@@ -296,18 +310,35 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         return self
 
     @property
+    def _is_separate(self) -> bool:
+        """Whether several outputs have a model each."""
+        plain = self.noise_level is None and self.__dict__["transform"] is None
+        return not plain or _is_auto(self.noise)
+
+    def _fit_columns(self, inputs: Array, outputs: FloatArray, *more: Any) -> WienerKernelRegressor:
+        """Fit a model to each output."""
+        models = []
+        for k, column in enumerate(outputs.T):
+            try:
+                models.append(type(self)(**self.get_params(deep=False)).fit(inputs, column, *more))
+            except ValueError as error:
+                raise ValueError(f"column {k} of y: {error}") from error
+        self.kernel_, self.noise_ = tuple(m.kernel_ for m in models), tuple(m.noise_ for m in models)
+        self.ridge_ = np.array([m.ridge_ for m in models])
+        self.tuning_result_ = None if self.tuning is None else tuple(m.tuning_result_ for m in models)
+        self.posterior_ = SeparateOutputs(tuple(m.posterior_ for m in models))
+        return self
+
+    @property
     def output_scale_(self) -> FloatArray:
         """Scales of the outputs, (n_y,)."""
-        return self.posterior_.output_scale
+        return np.asarray(self.posterior_.output_scale)
 
     def _learn(
         self, inputs: Array, outputs: FloatArray, scale: FloatArray
     ) -> tuple[Kernel, Noise, NoiseLevel | None, Transform | None]:
         """Kernel, noise, its level and the transform of y: as given, or tuned."""
         transform, level = as_transform(self.__dict__["transform"]), check_noise_level(self.noise_level)
-        if outputs.ndim == 2 and (_is_auto(self.noise) or level is not None or transform is not None):
-            msg = "noise='auto', noise_level and transform need a single output: fit one model for each column of y"
-            raise ValueError(msg)
         if self.tuning is None:
             if _is_auto(self.noise) or isinstance(level, str) or (transform is not None and transform.free):
                 msg = "noise='auto', a learned noise_level and a transform with a free exponent need tuning: set tuning='likelihood'"
@@ -395,26 +426,37 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
             return self.fit(X, y, noise_scale)
         inputs, outputs = self._data(X, y, reset=False)
         scale = check_noise_scale(noise_scale, inputs.shape[0])
-        if isinstance(self.posterior_, at_scale.ApproximatePosterior):
-            outputs, scale = _carried(
-                inputs, outputs, scale, self.posterior_.level, self.posterior_.transform
-            )
-            targets = centered_targets(outputs, scale, self.noise_.mean(), self.output_scale_)
-            known: Any = self.posterior_.smoother
-            more: Any = at_scale.extended(known, inputs, targets, scale, self.ridge_)
-            self.posterior_ = replace(self.posterior_, smoother=more)
+        posterior = self.posterior_
+        if not isinstance(posterior, SeparateOutputs):
+            self.posterior_ = self._extended(posterior, inputs, outputs, scale)
             return self
-        smoother, old = self.posterior_.smoother, self.posterior_.smoother.samples
+        columns = outputs.reshape(len(outputs), -1).T
+        check_outputs(len(columns), len(posterior.outputs))
+        grown = [self._extended(p, inputs, y, scale) for p, y in zip(posterior.outputs, columns, strict=True)]
+        self.posterior_ = SeparateOutputs(tuple(grown))
+        return self
+
+    def _extended(
+        self, posterior: Posterior, inputs: Array, outputs: FloatArray, scale: FloatArray
+    ) -> Posterior:
+        """The posterior with more samples."""
+        smoother: Any = posterior.smoother
+        if isinstance(posterior, at_scale.ApproximatePosterior):
+            outputs, scale = _carried(inputs, outputs, scale, posterior.level, posterior.transform)
+            targets = centered_targets(outputs, scale, posterior.noise.mean(), posterior.output_scale)
+            ridge = posterior.noise.var() if self.ridge is None else self.ridge
+            smoother = at_scale.extended(smoother, inputs, targets, scale, ridge)
+            return replace(posterior, smoother=smoother)
+        old = smoother.samples
         if arrays.library(inputs) != arrays.library(old.places):
-            msg = f"X must be an array of {arrays.library(old.places)}, like those that the model was fitted with, got {type(X)}"
+            msg = f"X must be an array of {arrays.library(old.places)}, like those that the model was fitted with, got {type(inputs)}"
             raise TypeError(msg)
         check_independent(old.scale, scale)
-        outputs, scale = _carried(inputs, outputs, scale, self.posterior_.level, self.posterior_.transform)
-        targets = centered_targets(outputs, scale, self.noise_.mean(), self.output_scale_)
-        regularizer = regularizer_of(self.ridge, scale, self.noise_.var())[0]
+        outputs, scale = _carried(inputs, outputs, scale, posterior.level, posterior.transform)
+        targets = centered_targets(outputs, scale, posterior.noise.mean(), posterior.output_scale)
+        regularizer = regularizer_of(self.ridge, scale, posterior.noise.var())[0]
         grown = extended(smoother, inputs, regularizer, scale, targets)
-        self.posterior_ = replace(self.posterior_, smoother=grown)
-        return self
+        return replace(posterior, smoother=grown)
 
     def forget(self, rows: ArrayLike) -> WienerKernelRegressor:
         """Drop samples.
@@ -435,17 +477,20 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         >>> model.forget([1]).predict([[1.0]]).tolist()
         [0.0]
         """
-        smoother = self._fitted.smoother
-        n, indices = len(smoother.targets), np.unique(np.asarray(rows))
+        posterior = self._fitted
+        separate = isinstance(posterior, SeparateOutputs)
+        posteriors = posterior.outputs if separate else (posterior,)
+        n, indices = len(posteriors[0].smoother.targets), np.unique(np.asarray(rows))
         if indices.size and (indices.dtype.kind not in "iu" or indices.min() < 0 or indices.max() >= n):
             msg = f"rows must be integers from 0 to {n - 1}, got {rows!r}"
             raise ValueError(msg)
         if len(indices) == n:
             msg = "at least one sample must remain"
             raise ValueError(msg)
-        check_independent(smoother.samples.scale)
+        check_independent(posteriors[0].smoother.samples.scale)
         if indices.size:
-            self.posterior_ = replace(self.posterior_, smoother=without(smoother, indices))
+            left = tuple(replace(p, smoother=without(p.smoother, indices)) for p in posteriors)
+            self.posterior_ = SeparateOutputs(left) if separate else left[0]
         return self
 
     def _data(self, X: Any, y: Any, reset: bool) -> tuple[Array, FloatArray]:
@@ -468,7 +513,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         return inputs, outputs
 
     @property
-    def _fitted(self) -> Posterior:
+    def _fitted(self) -> Any:
         """The posterior, or NotFittedError."""
         if "posterior_" not in self.__dict__:  # the check itself takes as long as a prediction
             check_is_fitted(self)
@@ -522,27 +567,11 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         if return_std + return_cov + return_uncertainty > 1:
             msg = "at most one of return_std, return_cov and return_uncertainty can be True"
             raise ValueError(msg)
-        posterior, query = self._fitted, self._query(X)
-        if posterior.transform is not None:
-            return self._predict_transformed(query, return_std, return_cov, return_uncertainty)
-        if return_uncertainty:
-            return posterior.mean_and_uncertainty(query)
-        if return_std:
-            mean, variance = posterior.mean_and_epistemic(query)
-            return mean, variance**0.5
-        if return_cov:
-            return posterior.mean_and_covariance(query)
-        return posterior.mean(query)
-
-    def _predict_transformed(self, query: Array, std: bool, cov: bool, uncertainty: bool) -> Any:
-        """Mean of a new observation on the scale of y, and the other results requested."""
-        mean = self.posterior_.distribution(query, "observation").mean()
-        if cov:
-            msg = "return_cov is not available with a transform: draw functions with sample_y instead"
-            raise ValueError(msg)
-        if std:
-            return mean, self.posterior_.distribution(query, "function").std()
-        return (mean, self.posterior_.uncertainty(query)) if uncertainty else mean
+        query, requested = self._query(X), (return_std, return_cov, return_uncertainty)
+        return each(
+            self._fitted,
+            lambda p: (_predict if p.transform is None else _predict_transformed)(p, query, *requested),
+        )
 
     def predict_noise_scale(self, X: ArrayLike) -> FloatArray:
         """Level s(x) of the noise s(x) M of a new observation, relative to the law ``noise_``.
@@ -553,7 +582,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
 
         Returns
         -------
-        ndarray of shape (m,)
+        ndarray of shape (m,), or (m, n_y) if outputs have a level each
             1 without a ``noise_level``.
 
         Examples
@@ -562,8 +591,9 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         >>> model.predict_noise_scale([[2.0]]).tolist()
         [3.0]
         """
-        level, query = self._fitted.level, self._query(X)
-        return np.ones(query.shape[0]) if level is None else level(arrays.as_numpy(query))
+        query = arrays.as_numpy(self._query(X))
+        one = np.ones(len(query))
+        return np.asarray(each(self._fitted, lambda p: one if p.level is None else p.level(query)))
 
     def uncertainty(self, X: ArrayLike, noise_scale: ArrayLike | None = None) -> Uncertainty:
         """Split the variance at the rows of X by cause.
@@ -589,7 +619,8 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         ([0.5, 0.5], [0.0383, 1.8033], [1.0, 1.0])
         """
         query = self._query(X)
-        return self._fitted.uncertainty(query, check_query_scale(noise_scale, query.shape[0]))
+        scale = check_query_scale(noise_scale, query.shape[0])
+        return each(self._fitted, lambda p: p.uncertainty(query, scale))  # type: ignore[no-any-return]
 
     def predict_distribution(
         self,
@@ -624,7 +655,8 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         ([0.5], [2.5401])
         """
         query = self._query(X)
-        return self._fitted.distribution(query, of, verbose, check_query_scale(noise_scale, query.shape[0]))
+        scale = check_query_scale(noise_scale, query.shape[0])
+        return each(self._fitted, lambda p: p.distribution(query, of, verbose, scale))  # type: ignore[no-any-return]
 
     def predict_quantiles(
         self,
@@ -775,7 +807,8 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         >>> model.predict_gradient([[0.5]]).mean.round(4).tolist()
         [[0.3167]]
         """
-        return self._fitted.gradient(self._query(X))
+        query = self._query(X)
+        return each(self._fitted, lambda p: p.gradient(query), axis=1)  # type: ignore[no-any-return]
 
     def predictor(self) -> FastPredictor:
         """A fast callable for control loops: mean, V and P2 at one point or a few, without checks.
@@ -792,7 +825,8 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         >>> [round(float(value), 4) for value in predict(np.array([0.5]))]
         [0.5, 0.5, 0.0383]
         """
-        return FastPredictor(self._fitted.smoother, self.noise_.var(), self.output_scale_)
+        posterior = self._fitted
+        return FastPredictor(posterior.smoother, posterior.noise.var(), posterior.output_scale)
 
     def ridge_path(self, ridges: ArrayLike) -> RidgePath:
         """The same model for a grid of ridges, from one eigendecomposition; it needs ``trend=None``.
@@ -935,9 +969,9 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         >>> round(model.log_likelihood(), 4)
         -2.6622
         """
-        smoother = self._fitted.smoother
-        value = smoother.log_likelihood()
-        return (value, smoother.log_likelihood_gradient()) if eval_gradient else value
+        posterior = self._fitted
+        value = float(np.sum(each(posterior, lambda p: p.smoother.log_likelihood())))
+        return (value, posterior.smoother.log_likelihood_gradient()) if eval_gradient else value
 
     def loo(self) -> LeaveOneOut:
         """Leave-one-out predictions, without refitting.
@@ -952,7 +986,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         >>> model.loo().residual.round(4).tolist()
         [-1.0, 1.0]
         """
-        return self._fitted.leave_one_out()
+        return each(self._fitted, lambda p: p.leave_one_out())  # type: ignore[no-any-return]
 
     def score_report(
         self, X: ArrayLike | None = None, y: ArrayLike | None = None, noise_scale: ArrayLike | None = None
@@ -998,7 +1032,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         >>> model.feature_weights().mean().round(4).tolist()
         [0.2, 0.4]
         """
-        return self._fitted.feature_weights()
+        return self._fitted.feature_weights()  # type: ignore[no-any-return]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file for :func:`wienerkernel.load`: numbers and names, no code.
@@ -1041,11 +1075,40 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         >>> round(model.score([[0.0], [1.0]], [0.0, 1.0]), 4)
         0.485
         """
-        mean = self.predict(X)
-        if self.posterior_.transform is None:
-            level = self.predict_noise_scale(X).reshape(-1, *[1] * (mean.ndim - 1))
-            mean = mean + self.output_scale_ * self.noise_.mean() * level
+        query = self._query(X)
+        mean = each(self._fitted, lambda p: _observation_mean(p, query))
         return float(r2_score(y, mean, sample_weight=sample_weight))
+
+
+def _predict(posterior: Posterior, query: Array, std: bool, cov: bool, uncertainty: bool) -> Any:
+    """Estimate of f, and the other results requested."""
+    if uncertainty:
+        return posterior.mean_and_uncertainty(query)
+    if std:
+        mean, variance = posterior.mean_and_epistemic(query)
+        return mean, variance**0.5
+    return posterior.mean_and_covariance(query) if cov else posterior.mean(query)
+
+
+def _predict_transformed(posterior: Posterior, query: Array, std: bool, cov: bool, uncertainty: bool) -> Any:
+    """Mean of a new observation on the scale of y, and the other results requested."""
+    if cov:
+        msg = "return_cov is not available with a transform: draw functions with sample_y instead"
+        raise ValueError(msg)
+    mean = posterior.distribution(query, "observation").mean()
+    if std:
+        return mean, posterior.distribution(query, "function").std()
+    return (mean, posterior.uncertainty(query)) if uncertainty else mean
+
+
+def _observation_mean(posterior: Posterior, query: Array) -> Array:
+    """Mean of a new observation on the scale of y."""
+    if posterior.transform is not None:
+        return posterior.distribution(query, "observation").mean()
+    mean = posterior.mean(query)
+    scale, probabilities = observation_scale(posterior.level, query)
+    level = (probabilities @ scale).reshape(-1, *[1] * (mean.ndim - 1))
+    return mean + arrays.like(posterior.output_scale * posterior.noise.mean() * level, mean)
 
 
 def _is_auto(noise: Any) -> bool:

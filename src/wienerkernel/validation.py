@@ -22,6 +22,7 @@ __all__ = [
     "check_array_api_outputs",
     "check_independent",
     "check_noise_scale",
+    "check_outputs",
     "check_query_scale",
     "check_size",
     "check_spans",
@@ -149,14 +150,19 @@ def regularizer_of(ridge: Any, scale: FloatArray, variance: float) -> tuple[Floa
     return regularizer, variance if ridge is None else float(ridge)
 
 
+def check_outputs(given: int, fitted: int) -> None:
+    """Refuse another number of outputs than that of the fit."""
+    if given != fitted:
+        msg = f"y has {given} outputs, the model was fitted with {fitted}"
+        raise ValueError(msg)
+
+
 def centered_targets(
     outputs: FloatArray, scale: FloatArray, noise_mean: float, output_scale: FloatArray
 ) -> FloatArray:
     """Outputs (n,) or (n, n_y) divided by their scales, minus the mean of their noise, (n, n_y)."""
     columns = outputs.reshape(len(outputs), -1)
-    if columns.shape[1] != len(output_scale):
-        msg = f"y has {columns.shape[1]} outputs, the model was fitted with {len(output_scale)}"
-        raise ValueError(msg)
+    check_outputs(columns.shape[1], len(output_scale))
     sums = scale if scale.ndim == 1 else scale.sum(axis=1)
     return np.asarray(columns / output_scale - noise_mean * sums[:, None])
 

@@ -852,6 +852,9 @@ SCIPY = {"kind": "scipy", "law": "norm", "args": [], "kwds": {}}
     "change",
     [
         set_at("kernel", "kind", "os.system"),
+        set_at("further", None),
+        set_at("further", {}),
+        set_at("further", [None]),
         set_at("kernel", None),
         set_at("kernel", "k1", []),
         set_at("kernel", "k2", "length_scale", "rm -rf"),

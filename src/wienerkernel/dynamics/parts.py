@@ -39,7 +39,8 @@ class Part:
     @property
     def posterior(self) -> Posterior:
         """What the model says."""
-        return self.model.posterior_
+        posterior: Posterior = self.model.posterior_
+        return posterior
 
     @property
     def transform(self) -> Transform | None:

@@ -20,7 +20,8 @@ from ..law import LinearCombination
 from ..law.mixed import MixedLaw
 from ..noise import Noise
 from ..noise.level import Level, level_nodes
-from ..posterior import Posterior
+from ..posterior import Posterior, SeparateOutputs
+from ..posterior.separate import stacked
 from ..posterior.transformed import TransformedDistribution
 from ..smoother.leave_one_out import LeaveOneOutLaws
 from .crps import crps
@@ -56,8 +57,8 @@ class ScoreReport:
         Log density of each sample; higher is better.
     standardized : ndarray of the same shape
         Residuals divided by their predicted standard deviations.
-    noise : Noise
-        The noise law, to compare ``standardized`` with.
+    noise : Noise or tuple of Noise
+        The noise law, to compare ``standardized`` with, or that of each output.
     law : distribution
         The predicted laws, of a shape that broadcasts to that of ``pit``.
     values : ndarray of the same shape
@@ -76,7 +77,7 @@ class ScoreReport:
     pit: FloatArray
     log_score: FloatArray
     standardized: FloatArray
-    noise: Noise
+    noise: Noise | tuple[Noise, ...]
     law: Any = field(repr=False)
     values: FloatArray = field(repr=False)
 
@@ -110,9 +111,11 @@ class ScoreReport:
 
     def quantile_pairs(self) -> tuple[FloatArray, FloatArray]:
         """Quantiles of the standardized noise law, and the sorted standardized residuals, each of shape (n n_y,)."""
-        residuals = np.sort(self.standardized, axis=None)
-        levels = (np.arange(len(residuals)) + 0.5) / len(residuals)
-        return (self.noise.ppf(levels) - self.noise.mean()) / self.noise.std(), residuals
+        if isinstance(self.noise, tuple):
+            columns = map(_quantile_pairs, self.noise, self.standardized.T)
+            theory, residuals = (np.concatenate(parts) for parts in zip(*columns, strict=True))
+            return theory, residuals
+        return _quantile_pairs(self.noise, self.standardized)
 
     def plot(self, axes: Any = None) -> ScoreDisplay:
         """PIT histogram, calibration curve and residuals on three axes, as a :class:`~wienerkernel.ScoreDisplay`."""
@@ -139,6 +142,13 @@ class ScoreReport:
             right = f"{expected[name]:>10.3f}" if name in expected else ""
             lines.append(f"{name:<14}{value:>10.3f}{right}")
         return "\n".join(lines)
+
+
+def _quantile_pairs(noise: Noise, standardized: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Quantiles of a standardized law, and sorted residuals."""
+    residuals = np.sort(standardized, axis=None)
+    levels = (np.arange(len(residuals)) + 0.5) / len(residuals)
+    return (noise.ppf(levels) - noise.mean()) / noise.std(), residuals
 
 
 class _Affine:
@@ -251,14 +261,26 @@ def score_report(
     >>> round(score_report(model, [[1.0]], [0.9]).summary()["log_score"], 3)
     1.105
     """
-    posterior: Posterior = model.posterior_
+    posterior = model.posterior_
+    separate = isinstance(posterior, SeparateOutputs)
     if X is None:
-        return ScoreReport.of(*leave_one_out_law(posterior), posterior.noise)
+        posteriors = posterior.outputs if separate else [posterior]
+        reports = [ScoreReport.of(*leave_one_out_law(each), each.noise) for each in posteriors]
+        return _joined(reports) if separate else reports[0]
     law = model.predict_distribution(X, of="observation", noise_scale=noise_scale)
     values = np.asarray(y, dtype=float)
     if values.shape != law.shape:
         raise ValueError(f"y must have shape {law.shape}, one value per prediction, got {values.shape}")
-    return ScoreReport.of(law, values, posterior.noise)
+    if not separate:
+        return ScoreReport.of(law, values, posterior.noise)
+    return _joined(list(map(ScoreReport.of, law.parts, values.T, posterior.noise)))
+
+
+def _joined(reports: list[ScoreReport]) -> ScoreReport:
+    """The report on outputs that have a model each."""
+    names = ("pit", "log_score", "standardized", "law", "values")
+    parts = {name: stacked([getattr(report, name) for report in reports]) for name in names}
+    return ScoreReport(noise=tuple(report.noise for report in reports), **parts)  # type: ignore[misc]
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from .distribution import PredictiveDistribution
 from .parts import LeaveOneOut, PredictionGradient, Uncertainty
 from .paths import SamplePaths
 from .posterior import Posterior
+from .separate import SeparateOutputs
 
 __all__ = [
     "LeaveOneOut",
@@ -11,5 +12,6 @@ __all__ = [
     "PredictionGradient",
     "PredictiveDistribution",
     "SamplePaths",
+    "SeparateOutputs",
     "Uncertainty",
 ]

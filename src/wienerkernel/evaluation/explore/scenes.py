@@ -98,7 +98,8 @@ class PaperScene(Scene):
         y = truth(x)[:, None] + noise.ppf(uniform[:, : int(self.repeats.value)])
         kernel = _stretched(paper_kernel(), self.scale.value / LENGTH_SCALE)
         model = WienerKernelRegressor(kernel, noise=noise, trend=None, tuning=None)
-        return model.fit(np.repeat(x, y.shape[1])[:, None], y.ravel()).posterior_
+        posterior: Posterior = model.fit(np.repeat(x, y.shape[1])[:, None], y.ravel()).posterior_
+        return posterior
 
     def truth(self, x: FloatArray) -> FloatArray:
         """Right-hand side of the paper's system."""
@@ -163,7 +164,7 @@ class ModelScene(Scene):
         new = WienerKernelRegressor(kernel, noise=law, ridge=old.ridge, trend=trend, tuning=None)
         units = self.posterior.output_scale
         outputs = self.outputs[:, 0] if self.posterior.single_output else self.outputs / units
-        fitted = new.fit(self.points, outputs, noise_scale=samples.scale).posterior_
+        fitted: Posterior = new.fit(self.points, outputs, noise_scale=samples.scale).posterior_
         return replace(fitted, output_scale=units, level=self.posterior.level)
 
     def column(self) -> int:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ... import __version__
 from ..._typing import FloatArray
-from ...posterior import Posterior
+from ...posterior import Posterior, SeparateOutputs
 from ...smoother import Smoother
 from ...transform import Transform
 from ...tuning import METHODS, TuningResult
@@ -131,34 +131,82 @@ def _parsed(text: bytes) -> dict[str, Node]:
 
 
 def _model_node(model: WienerKernelRegressor, writer: Writer) -> dict[str, Node]:
-    posterior: Posterior = model.posterior_
+    """Entries of the model; those of further outputs that have a model each are in a list."""
     names = {key: getattr(model, f"{key}_in_", None) for key in NAMES}
+    posterior, ridge, tuned = model.posterior_, model.ridge_, model.tuning_result_
+    separate = isinstance(posterior, SeparateOutputs)
+    found = [(posterior, ridge, tuned)]
+    if separate:
+        found = list(zip(posterior.outputs, ridge, tuned or [None] * len(ridge), strict=True))
+    tree = {"parameters": parameters_node(model, writer), **_posterior_node(*found[0], writer)}
+    further = []
+    for k, part in enumerate(found[1:], start=1):
+        writer.prefix = f"output{k}."
+        further.append(_posterior_node(*part, writer))
+    return {
+        **tree,
+        **({"further": further} if separate else {}),
+        **{key: None if found is None else [str(name) for name in found] for key, found in names.items()},
+    }
+
+
+def _posterior_node(
+    posterior: Posterior, ridge: float, tuned: TuningResult | None, writer: Writer
+) -> dict[str, Node]:
     level, transform = posterior.level, posterior.transform
     return {
-        "parameters": parameters_node(model, writer),
         "kernel": kernel_node(posterior.smoother.kernel),
         "noise": noise_node(posterior.noise, writer, "noise"),
-        "ridge": float(model.ridge_),
-        "tuned": _tuned_node(model.tuning_result_),
+        "ridge": float(ridge),
+        "tuned": _tuned_node(tuned),
         "smoother": smoother_node(posterior.smoother, writer),
         "single_output": posterior.single_output,
         "ridge_is_noise_variance": posterior.ridge_is_noise_variance,
         "output_scale": posterior.output_scale.tolist(),
         "level": None if level is None else level_node(level, writer, "level"),
         "transform": None if transform is None else transform_node(transform),
-        **{key: None if found is None else [str(name) for name in found] for key, found in names.items()},
     }
 
 
-ENTRIES = ("parameters", "kernel", "noise", "ridge", "tuned", "smoother")
+ENTRIES = ("kernel", "noise", "ridge", "tuned", "smoother")
 OF_POSTERIOR = ("single_output", "ridge_is_noise_variance", "output_scale", "level", "transform")
 
 
 def _model_from(tree: dict[str, Node], reader: Reader) -> WienerKernelRegressor:
     from ...regressor import WienerKernelRegressor
 
-    parameters, kernel, noise, ridge, tuned, smoother, *rest = entries(tree, *ENTRIES, *OF_POSTERIOR, *NAMES)
-    single, matched, scale, level, transform, *names = rest
+    names, parameters = [tree.pop(key, None) for key in NAMES], tree.pop("parameters", None)
+    separate, further = "further" in tree, tree.pop("further", [])
+    if not isinstance(further, list):
+        raise FormatError("model.json: further must be a list of models")
+    found = [_posterior_from(node, reader) for node in (tree, *further)]
+    posteriors, ridges, tuned = zip(*found, strict=True)
+    first = posteriors[0]
+    n_features, n_outputs = first.smoother.places.shape[1], first.smoother.targets.shape[1]
+    if separate:
+        n_outputs = len(posteriors)
+        shapes = {(p.smoother.targets.shape, p.smoother.places.shape[1]) for p in posteriors}
+        if len(shapes) > 1 or not all(p.single_output for p in posteriors):
+            raise FormatError("separate outputs must be single, with the same samples")
+    model = WienerKernelRegressor(**parameters_from(parameters, first.noise, first.level, n_features, reader))
+    model.n_features_in_ = n_features
+    for key, given, n in zip(NAMES, names, (n_features, n_outputs), strict=True):
+        if given is not None:
+            setattr(model, f"{key}_in_", _names_from(key, given, n))
+    if not separate:
+        model.kernel_, model.noise_, model.posterior_ = first.smoother.kernel, first.noise, first
+        model.ridge_, model.tuning_result_ = ridges[0], tuned[0]
+        return model
+    model.posterior_ = SeparateOutputs(posteriors)
+    model.kernel_, model.noise_ = tuple(p.smoother.kernel for p in posteriors), model.posterior_.noise
+    model.ridge_, model.tuning_result_ = np.array(ridges), tuned if any(tuned) else None
+    return model
+
+
+def _posterior_from(node: Node, reader: Reader) -> tuple[Posterior, float, TuningResult | None]:
+    """The posterior, the ridge and the result of the tuning that a node describes."""
+    kernel, noise, ridge, tuned, smoother, *rest = entries(node, *ENTRIES, *OF_POSTERIOR)
+    single, matched, scale, level, transform = rest
     ridge, matched = number(ridge, SMALLEST**2, SMALLEST**-2), choice(matched, True, False)
     law = noise_from(noise, reader)
     moments = moments_at_hand(law)
@@ -174,16 +222,8 @@ def _model_from(tree: dict[str, Node], reader: Reader) -> WienerKernelRegressor:
     transform = None if transform is None else transform_from(transform)
     if transform is not None and moments is not None:
         _check_range(transform, smoothed, moments[0])
-    model = WienerKernelRegressor(**parameters_from(parameters, law, level, n_features, reader))
-    model.n_features_in_ = n_features
-    for key, found, n in zip(NAMES, names, (n_features, n_outputs), strict=True):
-        if found is not None:
-            setattr(model, f"{key}_in_", _names_from(key, found, n))
-    model.kernel_, model.noise_, model.ridge_ = smoothed.kernel, law, ridge
-    scales = _scale_from(scale, n_outputs)
-    model.posterior_ = Posterior(smoothed, law, single, matched, scales, level, transform)
-    model.tuning_result_ = _tuned_from(tuned, model)
-    return model
+    posterior = Posterior(smoothed, law, single, matched, _scale_from(scale, n_outputs), level, transform)
+    return posterior, ridge, _tuned_from(tuned, posterior, ridge)
 
 
 def _check_range(transform: Transform, smoother: Smoother, mean: float) -> None:
@@ -226,15 +266,14 @@ def _tuned_node(tuned: TuningResult | None) -> Node:
     return node | {"parameters": {name: as_plain(value, name) for name, value in tuned.parameters.items()}}
 
 
-def _tuned_from(node: Node, model: WienerKernelRegressor) -> TuningResult | None:
+def _tuned_from(node: Node, posterior: Posterior, ridge: float) -> TuningResult | None:
     if node is None:
         return None
     found = zip(TUNED.items(), entries(node, *TUNED), strict=True)
-    posterior = model.posterior_
     return TuningResult(
-        kernel=model.kernel_,
-        noise=model.noise_,
-        ridge=model.ridge_,
+        kernel=posterior.smoother.kernel,
+        noise=posterior.noise,
+        ridge=ridge,
         output_scale=posterior.output_scale,
         level=posterior.level,
         transform=posterior.transform,

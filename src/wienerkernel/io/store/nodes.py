@@ -107,9 +107,11 @@ class Writer:
 
     def __init__(self) -> None:
         self.arrays: dict[str, Array] = {}
+        self.prefix = ""
 
     def array(self, name: str, values: Array) -> Node:
-        """Keep an array of finite numbers under a name; the node that stands for it."""
+        """Keep an array of finite numbers under a name, after the prefix; the node that stands for it."""
+        name = self.prefix + name
         numbers = arrays.as_numpy(values)
         if not np.all(np.isfinite(numbers)):
             raise ValueError(f"the model cannot be saved: {name} has entries that are not finite")

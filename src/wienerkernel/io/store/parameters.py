@@ -11,6 +11,7 @@ from ...kernels import as_kernel
 from ...noise import Noise, as_noise
 from ...noise.family import Family
 from ...noise.level import LEVELS, Level
+from ...posterior import SeparateOutputs
 from ...smoother.trend import TRENDS
 from ...transform import NAMES, as_transform
 from ...tuning import METHODS
@@ -29,14 +30,15 @@ __all__ = ["parameters_from", "parameters_node"]
 
 def parameters_node(model: WienerKernelRegressor, writer: Writer) -> Node:
     """Describe the parameters of a fitted model."""
-    given = model.get_params(deep=False)
+    given, posterior = model.get_params(deep=False), model.posterior_
+    posterior = posterior.outputs[0] if isinstance(posterior, SeparateOutputs) else posterior
     kernel, noise, level, transform = (given.pop(name) for name in OBJECTS)
     if not isinstance(given["random_state"], int | np.integer | None):
         given["random_state"] = None
     return {
         "kernel": kernel if isinstance(kernel, str | None) else kernel_node(as_kernel(kernel)),
-        "noise": _noise_node(noise, model.noise_, writer),
-        "noise_level": _level_node(level, model.posterior_.level, writer),
+        "noise": _noise_node(noise, posterior.noise, writer),
+        "noise_level": _level_node(level, posterior.level, writer),
         "transform": _transform_node(transform),
         # without loss, inference and approximation, which have their defaults in all models that can be saved
         **{name: check(as_plain(given[name], name)) for name, check in PARAMETERS.items()},
