@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .dynamics import Dynamics as Dynamics
     from .dynamics import Rollout as Rollout
     from .dynamics import StateDistribution as StateDistribution
+    from .dynamics import Tube as Tube
     from .evaluation.crps import crps as crps
     from .evaluation.diagnostics import Comparison as Comparison
     from .evaluation.diagnostics import ScoreReport as ScoreReport
@@ -74,7 +75,7 @@ _HOME = {
     "decisions.design": ["NextSample", "SamplesNeeded"],
     "decisions.norms": ["NormWarning", "rkhs_norm"],
     "decisions.optimizer": ["Optimizer", "SafetyConstraint", "minimize"],
-    "dynamics": ["Causes", "Dynamics", "Rollout", "StateDistribution"],
+    "dynamics": ["Causes", "Dynamics", "Rollout", "StateDistribution", "Tube"],
     "evaluation.crps": ["crps"],
     "evaluation.diagnostics": ["Comparison", "ScoreReport", "compare"],
     "evaluation.plotting": ["ScoreDisplay", "TubeDisplay"],

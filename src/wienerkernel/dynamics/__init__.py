@@ -4,5 +4,6 @@ from .causes import Causes
 from .dynamics import Dynamics
 from .rollout import Rollout
 from .state_law import StateDistribution
+from .tube import Tube
 
-__all__ = ["Causes", "Dynamics", "Rollout", "StateDistribution"]
+__all__ = ["Causes", "Dynamics", "Rollout", "StateDistribution", "Tube"]

@@ -15,6 +15,7 @@ from ..regressor import WienerKernelRegressor
 from .parts import as_parts
 from .rollout import Policy, Rollout, simulate, warn_of_unexplored
 from .trajectories import check_lags, check_trajectories, fitted, split_trajectories
+from .tube import Tube
 
 __all__ = ["Dynamics"]
 
@@ -325,6 +326,28 @@ class Dynamics:
         if of == "function":
             warn_of_unexplored(self.parts, result, inputs_of, self.lags[0])
         return result
+
+    def tube(
+        self,
+        x0: Any,
+        inputs: Any = None,
+        steps: int | None = None,
+        *,
+        feedback: ArrayLike | None = None,
+        check: int = 200,
+        random_state: RandomState = 0,
+    ) -> Tube:
+        """Linearize the rollout about the run of its mean; the law of the states is then exact and fast.
+
+        Parameters
+        ----------
+        x0, inputs, steps, feedback, check, random_state : see :class:`Tube`
+
+        Returns
+        -------
+        Tube
+        """
+        return Tube(self, x0, inputs, steps, feedback=feedback, check=check, random_state=random_state)
 
     def _history(self, x0: Any) -> FloatArray:
         """Initial states, latest first, (1, p, n_x)."""

@@ -1,0 +1,293 @@
+"""Tubes: the rollout, linearized about the run of its mean, is one linear combination of noise variables.
+
+With A_j the derivative of the mean by the state at the nominal points z_j (A_j + B_j K under feedback) and p_j = h'A_{k-1}
+... A_{j+1}, the deviation of h'x_k from the nominal run is
+
+    - sum_i (sum_j p_j a_i(z_j)) (M_i - m0) + sum_j p_j (W_{j+1} - E W) + N(0, sum_{j,l} p_j p_l C(z_j, z_l))
+
+with the noise M in the data, the process noise W, and the covariance C of the prior part.
+"""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._typing import FloatArray, RandomState
+from ..backend import arrays
+from ..law import LinearCombination
+from ..noise import Noise
+from ..posterior import Uncertainty
+
+if TYPE_CHECKING:
+    from .dynamics import Dynamics
+    from .parts import Part
+
+__all__ = ["Tube"]
+
+DISAGREES = 0.15
+"""Kolmogorov's distance to the sampled paths above which there is a warning; it exceeds that of 200 paths of the same law
+with probability 0.0002."""
+
+
+class Tube:
+    """Law of the states about the nominal run, linear in all noise: exact, non-Gaussian quantiles in milliseconds.
+
+    One step is exact; for more the noise must be small enough for the linearization, which sampled paths check.
+
+    Parameters
+    ----------
+    dynamics : Dynamics
+        Without lags and transform.
+    x0 : array-like of shape (n_x,)
+    inputs : array-like of shape (steps, n_u), default=None
+    steps : int, default=None
+        Needed without inputs.
+    feedback : array-like of shape (n_u, n_x) or (steps, n_u, n_x), default=None
+        K in u_k = inputs_k + K (x_k - mean_k).
+    check : int, default=200
+        Number of sampled paths that the tube is compared with; 0 for none.
+    random_state : int, numpy Generator or RandomState, or None, default=0
+        Of these paths.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (steps + 1, n_x)
+        The nominal run.
+    A : ndarray of shape (steps, n_x, n_x)
+        Derivatives of the next state by the state, including the feedback.
+    B : ndarray of shape (steps, n_x, n_u)
+    disagreement : ndarray of shape (steps + 1, n_x) or None
+        Kolmogorov's distance between tube and sampled paths.
+
+    Examples
+    --------
+    >>> from wienerkernel import Dynamics, RBF, WienerKernelRegressor
+    >>> X = np.linspace(-2, 2, 9)[:, None]
+    >>> model = WienerKernelRegressor(RBF(1.0), noise="gamma(0.25, scale=0.2)", tuning=None).fit(X, 0.8 * np.sin(X[:, 0]))
+    >>> tube = Dynamics(model).tube([1.0], steps=5)
+    >>> tube.distribution(5).ppf(0.95).shape, tube.tightening([1.0], 0.05).shape
+    ((1,), (6,))
+    """
+
+    def __init__(
+        self,
+        dynamics: Dynamics,
+        x0: Any,
+        inputs: Any = None,
+        steps: int | None = None,
+        *,
+        feedback: ArrayLike | None = None,
+        check: int = 200,
+        random_state: RandomState = 0,
+    ) -> None:
+        if dynamics.lags != (1, 1):
+            raise ValueError(
+                f"a tube needs a system without lags, got lags {dynamics.lags}; rollouts work with lags"
+            )
+        values, steps = dynamics._inputs(inputs, steps, policy=False)
+        n_x, n_u = dynamics.n_states, dynamics.n_inputs
+        self.dynamics, self.inputs = dynamics, values
+        self.mean = dynamics.simulate_mean(x0, values, steps)
+        if not np.all(np.isfinite(self.mean)):
+            step = int(np.argmin(np.all(np.isfinite(self.mean), axis=1)))
+            raise ValueError(f"the run of the mean diverges at step {step}")
+        self._Z = np.hstack([self.mean[:-1], values])
+        slopes = np.moveaxis(dynamics.value_and_jacobian(self._Z)[1], 0, 1)
+        self.A, self.B = slopes[:, :, :n_x].copy(), slopes[:, :, n_x:]
+        self.feedback = np.zeros((steps, n_u, n_x))
+        if feedback is not None:
+            gain = np.asarray(feedback, dtype=float)
+            if gain.shape not in ((n_u, n_x), (steps, n_u, n_x)):
+                raise ValueError(
+                    f"feedback must have shape ({n_u}, {n_x}) or ({steps}, {n_u}, {n_x}), got {gain.shape}"
+                )
+            self.feedback = np.broadcast_to(gain, self.feedback.shape)
+            self.A += self.B @ self.feedback
+        self.disagreement: FloatArray | None = None
+        if check:
+            self._compare(int(check), random_state)
+
+    @property
+    def steps(self) -> int:
+        """Number of steps."""
+        return len(self.A)
+
+    def __repr__(self) -> str:
+        return f"<Tube: {self.steps} steps, {self.mean.shape[1]} states>"
+
+    def _propagated(self, directions: FloatArray) -> FloatArray:
+        """p_j for directions (r, n_x) and every step k: (r, steps + 1, steps, n_x), 0 for j >= k."""
+        p = np.zeros((len(directions), self.steps + 1, *self.mean[1:].shape))
+        for k in range(1, self.steps + 1):
+            p[:, k, k - 1] = directions
+            for j in range(k - 1, 0, -1):
+                p[:, k, j - 1] = p[:, k, j] @ self.A[j]
+        return p
+
+    @cached_property
+    def _at_nominal(self) -> list[tuple[Part, FloatArray, FloatArray, FloatArray]]:
+        """For each model: weights of the places (steps, U), C (steps, steps) and factors of the process noise (steps, n)."""
+        found = []
+        for part in self.dynamics.parts:
+            smoother = part.posterior.smoother
+            _, weights, covariance = smoother.evaluate_jointly(arrays.like(self._Z, smoother.places))
+            scale = part.noise_scale(self._Z) if part.laws else np.empty((self.steps, 0))
+            found.append((part, arrays.as_numpy(weights), arrays.as_numpy(covariance), scale))
+        return found
+
+    def _terms(
+        self, p: FloatArray
+    ) -> tuple[list[tuple[Noise, FloatArray, Any]], list[tuple[Noise, FloatArray, Any]], FloatArray]:
+        """Laws, weights and counts of the noise in the data and of the process noise, and the variance of the prior part.
+
+        ``p`` has the shape (..., steps, n_x); weights have the shape (..., J).
+        """
+        data: list[tuple[Noise, FloatArray, Any]] = []
+        process: list[tuple[Noise, FloatArray, Any]] = []
+        variance: FloatArray = np.zeros(p.shape[:-2])
+        for part, weights, covariance, scale in self._at_nominal:
+            posterior, samples = part.posterior, part.posterior.smoother.samples
+            for i, state in enumerate(range(part.states.start, part.states.stop)):
+                q = p[..., state] * posterior.output_scale[i]
+                flat = (q @ weights).reshape(-1, weights.shape[1])
+                for number, (law, term) in enumerate(posterior.terms):
+                    columns, counts = samples.per_noise(flat, *([term] if number else []))
+                    data.append((law, -columns.reshape(*q.shape[:-1], -1), counts))
+                if part.laws:
+                    process.append(
+                        (part.laws[i], p[..., state] * scale[:, i], np.ones(self.steps, dtype=int))
+                    )
+                variance = variance + np.maximum(np.einsum("...j,jl,...l->...", q, covariance, q), 0.0)
+        return data, process, variance
+
+    def _law(self, p: FloatArray, center: FloatArray) -> LinearCombination:
+        data, process, variance = self._terms(p)
+        joined: dict[Noise, list[tuple[FloatArray, Any]]] = {}
+        for law, weights, counts in [*data, *process]:
+            joined.setdefault(law, []).append((weights, counts))
+            center = center - law.mean() * (weights @ counts)
+        return LinearCombination(
+            list(joined),
+            [np.concatenate([w for w, _ in terms], axis=-1) for terms in joined.values()],
+            counts=[np.concatenate([n for _, n in terms]) for terms in joined.values()],
+            loc=center,
+            normal_std=np.sqrt(variance),
+        )
+
+    def law(self, direction: ArrayLike) -> LinearCombination:
+        """The law of h'x_k for all steps.
+
+        Parameters
+        ----------
+        direction : array-like of shape (n_x,)
+            h.
+
+        Returns
+        -------
+        LinearCombination
+            Of shape (steps + 1,).
+        """
+        h = self._direction(direction)
+        return self._law(self._propagated(h[None])[0], self.mean @ h)
+
+    def distribution(self, step: int, direction: ArrayLike | None = None) -> LinearCombination:
+        """The law of the states after ``step`` steps, of shape (n_x,), or of h'x of shape () for a direction h.
+
+        Parameters
+        ----------
+        step : int
+            From 0 to ``steps``; -1 is the last.
+        direction : array-like of shape (n_x,), default=None
+
+        Returns
+        -------
+        LinearCombination
+        """
+        k = range(self.steps + 1)[step]
+        if direction is None:
+            return self._law(self._propagated(np.eye(self.mean.shape[1]))[:, k], self.mean[k])
+        h = self._direction(direction)
+        return self._law(self._propagated(h[None])[0, k], self.mean[k] @ h)
+
+    def parts(self, step: int) -> Uncertainty:
+        """Variances of the states after ``step`` steps by cause, each (n_x,): they add up, since all is linear.
+
+        Parameters
+        ----------
+        step : int
+
+        Returns
+        -------
+        Uncertainty
+            ``noise`` is the noise in the data, ``model`` unexplored inputs, ``aleatoric`` the process noise.
+        """
+        p = self._propagated(np.eye(self.mean.shape[1]))[:, range(self.steps + 1)[step]]
+        data, process, variance = self._terms(p)
+        noise, aleatoric = (
+            sum((law.var() * (w**2 @ n) for law, w, n in terms), np.zeros(len(p)))
+            for terms in (data, process)
+        )
+        return Uncertainty(np.asarray(noise), variance, np.asarray(aleatoric))
+
+    def tightening(self, direction: ArrayLike, eps: ArrayLike) -> FloatArray:
+        """By how much to tighten the constraint h'x_k <= b for it to hold with probability 1 - eps, at every step.
+
+        Parameters
+        ----------
+        direction : array-like of shape (n_x,)
+            h.
+        eps : float
+            Probability of a violation.
+
+        Returns
+        -------
+        ndarray of shape (steps + 1,)
+            The nominal run must satisfy h'mean_k <= b - tightening_k.
+        """
+        level = np.asarray(eps, dtype=float)
+        if not np.all((level > 0) & (level < 1)):
+            raise ValueError(f"eps must lie strictly between 0 and 1, got {eps!r}")
+        h = self._direction(direction)
+        return np.asarray(self.law(h).isf(level) - self.mean @ h)
+
+    def _direction(self, direction: ArrayLike) -> FloatArray:
+        h = np.asarray(direction, dtype=float)
+        if h.shape != self.mean.shape[1:] or not np.all(np.isfinite(h)):
+            raise ValueError(f"direction must be {self.mean.shape[1]} finite numbers, got {direction!r}")
+        return h
+
+    def _compare(self, n_paths: int, random_state: RandomState) -> None:
+        """Kolmogorov's distances to sampled paths; warn where they are large."""
+        policy = None
+        if self.inputs.shape[1]:
+
+            def policy(k: int, x: FloatArray) -> FloatArray:
+                return np.asarray(self.inputs[k] + (x - self.mean[k]) @ self.feedback[k].T)
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            run = self.dynamics.rollout(
+                self.mean[0], policy, self.steps, n_paths, causes=False, random_state=random_state
+            )
+        directions = np.eye(self.mean.shape[1])
+        law = self._law(np.moveaxis(self._propagated(directions), 0, 1), self.mean)
+        states = np.sort(np.where(np.isfinite(run.states), run.states, np.inf), axis=0)
+        levels = np.arange(n_paths + 1)[:, None, None] / n_paths
+        cdf = law.cdf(np.minimum(states, np.finfo(float).max ** 0.25))
+        distance = np.maximum(np.abs(cdf - levels[:-1]), np.abs(cdf - levels[1:])).max(axis=0)
+        distance[0] = 0.0
+        self.disagreement = distance
+        if np.any(distance > DISAGREES):
+            step = int(np.argmax(np.any(distance > DISAGREES, axis=1)))
+            state = self.dynamics.state_names[int(np.argmax(distance[step]))]
+            warnings.warn(
+                f"the linearized tube disagrees with {n_paths} sampled paths from step {step} on (state {state}: distance "
+                f"{distance[step].max():.2f} of the distribution functions): use a rollout, or fewer steps",
+                UserWarning,
+                stacklevel=4,
+            )
