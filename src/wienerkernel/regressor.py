@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -827,6 +828,38 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         """
         posterior = self._fitted
         return FastPredictor(posterior.smoother, posterior.noise.var(), posterior.output_scale)
+
+    def to_casadi(
+        self,
+        name: str = "model",
+        outputs: Sequence[str] = ("mean", "noise", "model"),
+        callback: bool | str = "auto",
+    ) -> Any:
+        """The estimate of f and its variances as a function of CasADi, for optimal control; needs the extra ``casadi``.
+
+        Parameters
+        ----------
+        name : str, default="model"
+        outputs : sequence of {"mean", "noise", "model"}
+            Mean, variance V of the noise in the data, variance P2 of unexplored inputs.
+        callback : {"auto", True, False}, default="auto"
+            Whether CasADi calls the model instead of evaluating an expression; "auto" does so for more than 300
+            different inputs. A callback must be kept alive while CasADi uses it, and has no second derivatives.
+
+        Returns
+        -------
+        casadi.Function
+            Of x, of shape (d,), with outputs of shape (n_y,).
+
+        Examples
+        --------
+        >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
+        >>> model.to_casadi()   # doctest: +SKIP
+        Function(model:(x)->(mean,noise,model) MXFunction)
+        """
+        from .dynamics.casadi_export import model_to_casadi
+
+        return model_to_casadi(self._fitted, name, outputs, callback)
 
     def ridge_path(self, ridges: ArrayLike) -> RidgePath:
         """The same model for a grid of ridges, from one eigendecomposition; it needs ``trend=None``.

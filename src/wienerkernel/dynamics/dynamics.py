@@ -87,6 +87,7 @@ class Dynamics:
         if len(names) != self.n_states:
             raise ValueError(f"state_names must have {self.n_states} names, got {len(names)}")
         self.state_names = tuple(names)
+        self._callbacks: list[Any] = []
 
     def __repr__(self) -> str:
         return f"<Dynamics: {self.n_states} states, {self.n_inputs} inputs, lags {self.lags}, learns the {self.learns}>"
@@ -348,6 +349,24 @@ class Dynamics:
         Tube
         """
         return Tube(self, x0, inputs, steps, feedback=feedback, check=check, random_state=random_state)
+
+    def to_casadi(self, name: str = "dynamics", callback: bool | str = "auto") -> Any:
+        """The mean of the next state as a function of CasADi, for optimal control; needs the extra ``casadi``.
+
+        Parameters
+        ----------
+        name : str, default="dynamics"
+        callback : {"auto", True, False}, default="auto"
+            As of :meth:`WienerKernelRegressor.to_casadi`.
+
+        Returns
+        -------
+        casadi.Function
+            (x, u) -> x_next, with stacked past states and inputs, latest first, for a system with lags.
+        """
+        from .casadi_export import dynamics_to_casadi
+
+        return dynamics_to_casadi(self, name, callback)
 
     def _history(self, x0: Any) -> FloatArray:
         """Initial states, latest first, (1, p, n_x)."""

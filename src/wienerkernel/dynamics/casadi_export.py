@@ -1,0 +1,287 @@
+"""Fitted models as functions of CasADi, for optimal control: matrix expressions, or a callback for many samples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._typing import FloatArray
+from ..backend import arrays
+from ..kernels import Constant, Kernel, Linear, Matern, Periodic, Power, Product, RationalQuadratic, Sum
+from ..kernels.stationary import SquaredExponential, _Stationary
+from ..posterior import Posterior
+
+if TYPE_CHECKING:
+    from .dynamics import Dynamics
+
+__all__ = ["dynamics_to_casadi", "model_to_casadi"]
+
+OUTPUTS = ("mean", "noise", "model")
+MOST = 300
+"""Samples up to which a matrix expression is faster than a callback into Python."""
+
+
+def casadi() -> Any:
+    """The package, or ImportError that says how to install it."""
+    try:
+        import casadi as package
+    except ImportError:
+        raise ImportError("to_casadi needs the package casadi: pip install 'wienerkernel[casadi]'") from None
+    return package
+
+
+def model_to_casadi(posterior: Posterior, name: str, outputs: Sequence[str], callback: Any) -> Any:
+    """See `WienerKernelRegressor.to_casadi`."""
+    ca = casadi()
+    wanted = (outputs,) if isinstance(outputs, str) else tuple(outputs)
+    if not wanted or not set(wanted) <= set(OUTPUTS):
+        raise ValueError(f"outputs must be some of {', '.join(map(repr, OUTPUTS))}, got {outputs!r}")
+    if posterior.transform is not None:
+        raise ValueError("to_casadi needs a model without a transform")
+    if callback not in ("auto", True, False):
+        raise ValueError(f"callback must be 'auto', True or False, got {callback!r}")
+    if callback is True or (callback == "auto" and posterior.smoother.samples.n_places > MOST):
+        return _callback(posterior, name, wanted)
+    z = ca.MX.sym("x", posterior.smoother.places.shape[1])
+    return ca.Function(name, [z], _expressions(posterior, z, wanted), ["x"], list(wanted))
+
+
+def dynamics_to_casadi(dynamics: Dynamics, name: str, callback: Any) -> Any:
+    """See `Dynamics.to_casadi`."""
+    ca = casadi()
+    dynamics._refuse_transform("to_casadi")
+    p, q = dynamics.lags
+    x, u = ca.MX.sym("x", dynamics.n_states * p), ca.MX.sym("u", dynamics.n_inputs * q)
+    z, means = ca.vertcat(x, u), []
+    for part in dynamics.parts:
+        offset = np.zeros(part.states.stop - part.states.start)
+        if part.laws:
+            offset = np.array([law.mean() for law in part.laws])
+            if part.own and part.posterior.level is not None and np.any(offset != 0):
+                raise ValueError("to_casadi needs a constant noise level, or noise of mean 0")
+            offset = offset * (part.posterior.output_scale if part.own else 1.0)
+        inner = model_to_casadi(part.posterior, f"{name}_model", ("mean",), callback)
+        dynamics._callbacks.append(inner)  # CasADi does not keep callbacks alive
+        means.append(inner(z) + ca.DM(offset))
+    following = ca.vertcat(*means)
+    if dynamics.learns == "increment":
+        following = following + x[: dynamics.n_states]
+    return ca.Function(name, [x, u], [following], ["x", "u"], ["x_next"])
+
+
+def _expressions(posterior: Posterior, z: Any, wanted: tuple[str, ...]) -> list[Any]:
+    """Mean, V and P2 (n_y,) as expressions of z: products with matrices that are computed here."""
+    ca, smoother = casadi(), posterior.smoother
+    places = arrays.as_numpy(smoother.places).astype(np.float64)
+    k, scale = _values(smoother.kernel, z, places), ca.DM(posterior.output_scale)
+    h = _trend(smoother, z)
+    mean = ca.mtimes(_matrix(smoother.dual).T, k)
+    if smoother.trend.kind:
+        mean = mean + ca.mtimes(_matrix(smoother.trend_coefficients).T, h)
+    found = {"mean": mean * scale}
+    if set(wanted) > {"mean"} or "mean" not in wanted:
+        inverse = _matrix(smoother.inverse)
+        b, solved = ca.mtimes(inverse, k), 0
+        if smoother.trend.kind:
+            AH = inverse @ _matrix(smoother.trend(smoother.places))
+            solved = ca.mtimes(np.linalg.inv(_matrix(smoother.trend_information)), h - ca.mtimes(AH.T, k))
+            b = b + ca.mtimes(AH, solved)
+        samples = smoother.samples
+        gain = float(posterior.noise.var()) * samples.gain
+        if posterior.input_noise is not None:
+            gain = gain + samples.collapsed(posterior.input_noise.variance)
+        # P2 = k(x, x) - b'(k + R b) + s'h, as in the conditioning of sample paths
+        model = _prior(smoother.kernel, z) - ca.dot(b, k + _times(samples.regularizer, b))
+        if smoother.trend.kind:
+            model = model + ca.dot(solved, h)
+        found["noise"] = ca.dot(b, _times(gain, b)) * scale**2
+        found["model"] = ca.fmax(model, 0) * scale**2
+    return [found[output] for output in wanted]
+
+
+def _matrix(values: Any) -> FloatArray:
+    return np.asarray(arrays.as_numpy(values), dtype=np.float64)
+
+
+def _times(covariance: FloatArray, b: Any) -> Any:
+    return casadi().DM(covariance) * b if covariance.ndim == 1 else casadi().mtimes(covariance, b)
+
+
+def _trend(smoother: Any, z: Any) -> Any:
+    """h(z), from its value at 0 and its gradient."""
+    slope = _matrix(smoother.trend.gradient)
+    zero = arrays.like(np.zeros((1, slope.shape[1])), smoother.places)
+    return casadi().DM(_matrix(smoother.trend(zero))[0]) + casadi().mtimes(slope, z)
+
+
+@singledispatch
+def _values(kernel: Kernel, z: Any, places: FloatArray) -> Any:  # noqa: ARG001
+    """k(z, places), (U,)."""
+    raise TypeError(f"{type(kernel).__name__} has no expression for CasADi; use callback=True")
+
+
+@singledispatch
+def _prior(kernel: Kernel, z: Any) -> Any:  # noqa: ARG001
+    """k(z, z)."""
+    raise TypeError(f"{type(kernel).__name__} has no expression for CasADi; use callback=True")
+
+
+def _squares(kernel: Any, z: Any, places: FloatArray, distance: Any) -> Any:
+    scales = np.broadcast_to(np.asarray(kernel.length_scale, dtype=float), places.shape[1])
+    return kernel._factor * sum(
+        (distance(z[i] - casadi().DM(places[:, i]), i) / scales[i]) ** 2 for i in range(len(scales))
+    )
+
+
+@_values.register
+def _(kernel: SquaredExponential, z: Any, places: FloatArray) -> Any:
+    return casadi().exp(_squares(kernel, z, places, lambda difference, _: difference))
+
+
+@_values.register
+def _(kernel: Periodic, z: Any, places: FloatArray) -> Any:
+    ca, periods = casadi(), np.broadcast_to(np.asarray(kernel.period, dtype=float), places.shape[1])
+    return ca.exp(
+        _squares(kernel, z, places, lambda difference, i: 2 * ca.sin(np.pi / periods[i] * difference))
+    )
+
+
+@_values.register
+def _(kernel: Matern, z: Any, places: FloatArray) -> Any:
+    ca = casadi()
+    q = _squares(kernel, z, places, lambda difference, _: difference)
+    s = ca.sqrt(q + 1e-300)  # its derivative at 0 is finite, and multiplied by 0
+    return {0.5: 1, 1.5: 1 + s, 2.5: 1 + s + q / 3}[kernel.nu] * ca.exp(-s)
+
+
+@_values.register
+def _(kernel: RationalQuadratic, z: Any, places: FloatArray) -> Any:
+    ca = casadi()
+    return ca.exp(-kernel.alpha * ca.log1p(_squares(kernel, z, places, lambda difference, _: difference)))
+
+
+@_values.register
+def _(kernel: Linear, z: Any, places: FloatArray) -> Any:
+    return casadi().mtimes(places / np.asarray(kernel.length_scale) ** 2, z)
+
+
+@_values.register
+def _(kernel: Constant, z: Any, places: FloatArray) -> Any:  # noqa: ARG001
+    return casadi().MX(np.full(len(places), kernel.value))
+
+
+@_values.register(Sum)
+@_values.register(Product)
+@_values.register(Power)
+def _(kernel: Any, z: Any, places: FloatArray) -> Any:
+    return _composed(kernel, [_values(part, z, places) for part in kernel._kernels])
+
+
+@_prior.register
+def _(kernel: _Stationary, z: Any) -> Any:  # noqa: ARG001
+    return 1.0
+
+
+@_prior.register
+def _(kernel: Linear, z: Any) -> Any:
+    scales = np.broadcast_to(np.asarray(kernel.length_scale, dtype=float), z.shape[0])
+    return casadi().sumsqr(z / casadi().DM(scales))
+
+
+@_prior.register
+def _(kernel: Constant, z: Any) -> Any:  # noqa: ARG001
+    return kernel.value
+
+
+@_prior.register(Sum)
+@_prior.register(Product)
+@_prior.register(Power)
+def _(kernel: Any, z: Any) -> Any:
+    return _composed(kernel, [_prior(part, z) for part in kernel._kernels])
+
+
+def _composed(kernel: Any, parts: list[Any]) -> Any:
+    if isinstance(kernel, Power):
+        return parts[0] ** kernel.exponent
+    return parts[0] + parts[1] if isinstance(kernel, Sum) else parts[0] * parts[1]
+
+
+def _callback(posterior: Posterior, name: str, wanted: tuple[str, ...]) -> Any:
+    """A function of CasADi that calls the model; IPOPT needs ``hessian_approximation="limited-memory"`` with it."""
+    ca, (_, d) = casadi(), posterior.smoother.places.shape
+    n_y = posterior.smoother.targets.shape[1]
+
+    def row(x: Any) -> Any:
+        return arrays.like(x.full().reshape(1, d), posterior.smoother.places)
+
+    class Jacobian(ca.Callback):  # type: ignore[misc, name-defined]
+        """Derivatives of all outputs."""
+
+        def __init__(self, own_name: str, names: tuple[list[str], list[str]], options: Any) -> None:
+            ca.Callback.__init__(self)
+            self.names = names
+            self.construct(own_name, options)
+
+        def get_n_in(self) -> int:
+            return 1 + len(wanted)
+
+        def get_n_out(self) -> int:
+            return len(wanted)
+
+        def get_name_in(self, i: int) -> Any:
+            return self.names[0][i]
+
+        def get_name_out(self, i: int) -> Any:
+            return self.names[1][i]
+
+        def get_sparsity_in(self, i: int) -> Any:
+            return ca.Sparsity.dense(d if i == 0 else n_y, 1)
+
+        def get_sparsity_out(self, i: int) -> Any:  # noqa: ARG002
+            return ca.Sparsity.dense(n_y, d)
+
+        def eval(self, arguments: Any) -> list[Any]:
+            gradient = posterior.gradient(row(arguments[0]))
+            return [ca.DM(_matrix(getattr(gradient, output)).reshape(n_y, d)) for output in wanted]
+
+    class Model(ca.Callback):  # type: ignore[misc, name-defined]
+        """Mean, V and P2."""
+
+        def __init__(self) -> None:
+            ca.Callback.__init__(self)
+            self.construct(name, {})
+
+        def get_n_in(self) -> int:
+            return 1
+
+        def get_n_out(self) -> int:
+            return len(wanted)
+
+        def get_name_in(self, i: int) -> str:  # noqa: ARG002
+            return "x"
+
+        def get_name_out(self, i: int) -> str:
+            return wanted[i]
+
+        def get_sparsity_in(self, i: int) -> Any:  # noqa: ARG002
+            return ca.Sparsity.dense(d, 1)
+
+        def get_sparsity_out(self, i: int) -> Any:  # noqa: ARG002
+            return ca.Sparsity.dense(n_y, 1)
+
+        def eval(self, arguments: Any) -> list[Any]:
+            mean, parts = posterior.mean_and_uncertainty(row(arguments[0]))
+            found = {"mean": mean, "noise": parts.estimate, "model": parts.model}
+            return [ca.DM(_matrix(found[output]).reshape(n_y)) for output in wanted]
+
+        def has_jacobian(self) -> bool:
+            return True
+
+        def get_jacobian(self, own_name: str, inames: list[str], onames: list[str], options: Any) -> Any:
+            self.derivative = Jacobian(own_name, (inames, onames), options)  # kept alive
+            return self.derivative
+
+    return Model()
