@@ -123,6 +123,8 @@ def test_fit_prints_the_numbers_of_the_model(data, run, tmp_path):
     assert load(tmp_path / "model.wk").kernel_ == expected.kernel_
     scores, parts = expected.score_report(), expected.uncertainty(X)
     assert f"log score  {scores.log_score.mean():.4f}" in shown
+    assert f"CRPS       {scores.crps.mean():.4g}" in shown
+    assert f"RMSE       {np.sqrt(np.mean(expected.loo().residual ** 2)):.4g}; R^2 " in shown
     assert f"{scores.coverage(0.9):.1%} of samples in their 90% intervals" in shown
     assert f"{np.sqrt(parts.model.mean()):.4g}" in shown
     assert f"{parts.aleatoric.mean() / parts.total.mean():.0%}" in shown
@@ -308,6 +310,17 @@ def test_fit_says_what_auto_found(skewed, run, tmp_path):
     assert "averaged over the data; on the transformed scale\n" in shown
     fitted = load(tmp_path / "m.wk")
     np.testing.assert_allclose(fitted.posterior_.transform.lam, found.transform.lam, rtol=1e-12)
+
+
+def test_row_numbers_without_a_name_are_not_an_input(run, data, tmp_path):
+    """As in exports of pandas and R; the columns that are named are used."""
+    rows = [line.rpartition(",")[0] for line in data.read_text().splitlines()]
+    numbered = tmp_path / "numbered.csv"
+    numbered.write_text("\n".join(f"{k or ''},{row}" for k, row in enumerate(rows)) + "\n")
+    code, out, err = run("fit", numbered, "--target", "y", "--tuning", "none", "-o", tmp_path / "model.wk")
+    assert code == 0, err
+    assert "30 samples of y against a, b" in out
+    assert "the column without a name is not used" in err
 
 
 def test_fit_says_between_which_levels_the_noise_varies(run, tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
+from warnings import warn
 
 import typer
 
@@ -43,7 +44,7 @@ def fit(
     ],
     target: Annotated[str, option("Column with the observations.", "NAME", False)],
     inputs: Annotated[
-        str | None, option("Input columns, comma-separated.", "NAMES", "all other columns")
+        str | None, option("Input columns, comma-separated.", "NAMES", "all other columns with a name")
     ] = None,
     noise: Annotated[
         str | None,
@@ -190,7 +191,12 @@ def _read(
         from ..validation import largest
 
         with open_table(data) as table:
-            others = [name for name in table.names if name not in (target, noise_scale)]
+            others = [name for name in table.names if name and name not in (target, noise_scale)]
+            if inputs is None and "" in table.names:
+                warn(
+                    "the column without a name is not used as an input: give it a name to use it",
+                    stacklevel=2,
+                )
             names = others if inputs is None else listed(inputs)
             if target in names:
                 raise UsageError(f"the target {target!r} is also among the inputs: remove it from --inputs")
@@ -258,6 +264,9 @@ def _show_findings(
     report = model.score_report()
     show("leave-one-out scores", style="bold")
     show(f"  log score  {np.mean(report.log_score):.4f} per sample")
+    show(f"  CRPS       {np.mean(report.crps):.4g}")
+    explained = f"; R^2 {1 - report.rmse**2 / np.var(y):.3f}" if np.ptp(y) > 0 else ""
+    show(f"  RMSE       {report.rmse:.4g}{explained}")
     for level in (0.5, 0.9):
         show(f"  coverage   {report.coverage(level):.1%} of samples in their {level:.0%} intervals")
 

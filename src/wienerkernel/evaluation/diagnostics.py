@@ -95,6 +95,11 @@ class ScoreReport:
         """Continuous ranked probability score of each sample, in units of y; lower is better."""
         return crps(self.law, self.values)
 
+    @property
+    def rmse(self) -> float:
+        """Root mean squared difference of the samples and the means of their laws, in units of y."""
+        return float(np.sqrt(np.mean((self.values - self.law.mean()) ** 2)))
+
     def coverage(self, confidence: float) -> float:
         """Fraction of samples inside their equal-tailed intervals of this probability."""
         return float(np.mean(np.abs(self.pit - 0.5) <= 0.5 * confidence))

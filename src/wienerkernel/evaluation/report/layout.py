@@ -103,6 +103,7 @@ def _tiles(report: dict[str, Any]) -> str:
         tiles += [
             ("log score", _number(scores["log_score"]), "per left-out sample; higher is better"),
             ("CRPS", _number(scores["crps"]), f"in units of {', '.join(report['targets'])}; lower is better"),
+            ("RMSE", _number(scores["rmse"]), "of the left-out samples"),
             ("in 50\u00a0% intervals", _percent(scores["coverage_50"]), "of the left-out samples"),
             ("in 90\u00a0% intervals", _percent(scores["coverage_90"]), "of the left-out samples"),
         ]

@@ -41,7 +41,7 @@ def score_contents(posterior: Posterior) -> dict[str, Any]:
         "scored": report.pit.shape[0],
         "values": report.pit.size,
         "samples": len(samples.index),
-        "summary": report.summary(),
+        "summary": {**report.summary(), "rmse": report.rmse},
         "pit": _histogram(report.pit),
         "calibration": {
             "level": levels,
