@@ -403,7 +403,7 @@ def test_a_singular_covariance_of_the_noise_needs_a_ridge_of_its_own(data):
 def test_a_kernel_of_the_wrong_kind_is_refused(data):
     X, y, _ = data
     with pytest.raises(TypeError, match="kernel"):
-        WienerKernelRegressor("rbf", tuning=None).fit(X, y)
+        WienerKernelRegressor([1.0], tuning=None).fit(X, y)
 
 
 def test_bad_data_are_refused(data):

@@ -74,9 +74,10 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
 
     Parameters
     ----------
-    kernel : Kernel, scikit-learn kernel or callable, default=None
-        The kernel k. A callable takes (n, d) and (m, d) arrays and returns (n, m). None is a variance times an
-        :class:`RBF`, or ``RBF(1.0)`` if ``tuning=None``.
+    kernel : Kernel, str, scikit-learn kernel or callable, default=None
+        The kernel k, or a formula such as ``"matern52"``. A callable takes (n, d) and (m, d) arrays and returns (n, m).
+        None is a variance times an :class:`RBF` with one length scale per input, or ``RBF(1.0)`` if ``tuning=None``. A
+        name in a formula has one length scale per input, too, unless they are given.
     noise : frozen scipy.stats law, Family, str, array-like of shape (n,), Mixture, Expansion or None, default=None
         The law of M: a law, its name with parameters such as ``"gamma(0.25, scale=2)"``, recorded residuals, a
         mixture or a chaos expansion. Unknown parameters are tuned: None is normal noise of unknown variance (the
@@ -353,7 +354,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         ridge = None if self.ridge is None else regularizer_of(self.ridge, scale, 1.0)[1]
         self.tuning_result_ = learn(
             Data(arrays.as_float64(inputs), outputs.reshape(len(outputs), -1), scale, ridge, self.trend),
-            None if self.kernel is None else as_kernel(self.kernel),
+            None if self.kernel is None else as_kernel(self.kernel, inputs.shape[1]),
             self.noise,
             level=level,
             transform=transform,

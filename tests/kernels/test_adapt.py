@@ -173,9 +173,11 @@ def test_kernels_and_none_pass():
     kernel = Matern(2.0)
     assert as_kernel(kernel) is kernel
     assert as_kernel(None) == RBF(1.0)
+    assert as_kernel("rbf") == RBF(1.0)
+    assert as_kernel("rbf", 2) == 1.0 * RBF([1.0, 1.0])
 
 
-@pytest.mark.parametrize("thing", [3.0, "rbf", [RBF()], RBF, theirs.RBF])
+@pytest.mark.parametrize("thing", [3.0, b"rbf", [RBF()], RBF, theirs.RBF])
 def test_other_things_are_refused(thing):
     with pytest.raises(TypeError, match="kernel must be"):
         as_kernel(thing)

@@ -74,6 +74,22 @@ def test_every_name_alone_is_a_kernel(name):
 
 
 @pytest.mark.parametrize(
+    ("text", "kernel"),
+    [
+        ("rbf", 1.0 * RBF([1.0, 1.0])),
+        ("rbf()", 1.0 * RBF(1.0)),
+        ("2 * rbf + linear(3)", 2.0 * RBF([1.0, 1.0]) + Linear(3.0)),
+        ("matern52 + periodic", 1.0 * (Matern([1.0, 1.0], nu=2.5) + Periodic([1.0, 1.0]))),
+    ],
+)
+def test_names_without_parameters_have_a_length_scale_per_input_and_a_variance_if_they_are_tuned(
+    text, kernel
+):
+    assert parse_kernel(text, n_inputs=2) == kernel
+    assert parse_kernel("rbf", n_inputs=1) == 1.0 * RBF(1.0)
+
+
+@pytest.mark.parametrize(
     ("text", "match"),
     [
         ("", "column 1: unexpected end"),

@@ -94,7 +94,7 @@ def test_nodes_have_the_moments_of_the_normal_law():
 def test_a_prior_shrinks_length_scales_together():
     rng = np.random.default_rng(0)
     data = Data(rng.normal(size=(30, 3)), rng.normal(size=(30, 1)), np.ones(30))
-    box = search_box(data, Parameters(1.0 * RBF([1.0, 1.0, 1.0]), Family("norm")), together=True)
+    box = search_box(data, Parameters(1.0 * RBF([1.0, 1.0, 1.0]), Family("norm")))
     values = box.start + 0.3 * rng.normal(size=len(box.start))
     _, gradient = box.log_prior(values)
     step = 1e-6

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as theirs
 
-from wienerkernel import LinearCombination, Mixture, Residuals, as_noise
+from wienerkernel import LinearCombination, Mixture, Residuals, WienerKernelRegressor, as_noise
 from wienerkernel.backend.linalg import NotPositiveDefiniteError
 from wienerkernel.experiments.datasets import load_mcycle
 from wienerkernel.kernels import (
@@ -571,6 +571,47 @@ def test_scaling_the_data_scales_what_is_learned():
         large = tune(Data(unit_x * data.X, unit_y * data.y, data.noise_scale), 1.0 * RBF(1.0))
         assert large.noise.std() / unit_y == pytest.approx(small.noise.std(), rel=1e-3)
         assert large.kernel.k2.length_scale / unit_x == pytest.approx(small.kernel.k2.length_scale, rel=1e-2)
+
+
+@pytest.mark.parametrize("method", ["likelihood", "loo"])
+@pytest.mark.parametrize("kernel", [None, "matern52", "rbf + linear"])
+def test_predictions_do_not_depend_on_the_units_of_the_inputs(kernel, method):
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(40, 3)) + 1.0, rng.normal(size=(5, 3))
+    y = np.sin(2 * X[:, 0]) + 0.3 * X[:, 1] + rng.gumbel(scale=0.1, size=40)
+    units = np.array([3e-4, 1.0, 7e3])
+    models = [
+        WienerKernelRegressor(kernel, noise="laplace", tuning=method).fit(X * unit, y)
+        for unit in (1.0, units)
+    ]
+    expected, found = models[0].predict(Z), models[1].predict(Z * units)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    np.testing.assert_allclose(
+        models[1].uncertainty(Z * units).total, models[0].uncertainty(Z).total, rtol=1e-6
+    )
+    assert len(models[0].kernel_.names) >= 4
+
+
+def test_a_default_value_is_no_start_and_another_one_is():
+    data = _data(columns=1)
+    for kernel, given in (
+        (1.0 * RBF(1.0), False),
+        (1.0 * RBF(1.1), True),
+        (1.0 * RBF(1.0, (0.5, 2.0)), True),
+    ):
+        parameters = Parameters(kernel, KnownLaw(as_noise("norm()")))
+        box = search_box(data, parameters)
+        first = next(iter(search._starts(box, parameters)))
+        assert first[1] == (kernel.theta if given else box.start)[1]
+
+
+def test_the_prior_counts_once_for_each_output():
+    one, two = _data(columns=3, outputs=1), _data(columns=3, outputs=2)
+    boxes = [search_box(d, Parameters(1.0 * RBF([1.0, 1.0, 1.0]), Family("norm"))) for d in (one, two)]
+    values = boxes[0].center + np.array([0.1, 0.5, -0.2, 0.3, 0.2])
+    shifted = values + boxes[1].center - boxes[0].center
+    assert boxes[1].log_prior(shifted)[0] == pytest.approx(2 * boxes[0].log_prior(values)[0])
+    assert boxes[0].has_prior.all()
 
 
 BAD_LUCK = {

@@ -79,8 +79,8 @@ def fit(
         str | None,
         option(
             "Kernel formula, as `rbf`, `matern52*periodic` or `2.0*rbf(length_scale=0.5) + linear`. Names: rbf, "
-            "matern12, matern32, matern52, rational_quadratic, periodic, linear, polynomial, constant. A formula without "
-            "numbers is multiplied by a variance.",
+            "matern12, matern32, matern52, rational_quadratic, periodic, linear, polynomial, constant. A name has one "
+            "length scale per input, and a formula without numbers is multiplied by a variance.",
             "FORMULA",
             "rbf",
         ),
@@ -113,7 +113,8 @@ def fit(
     may_write(output, force)
     with notes():
         tuned = _none(tuning)
-        law, formula = _checked_noise(noise, tuned is not None), _kernel(kernel, tuned is not None)
+        law = _checked_noise(noise, tuned is not None)
+        _kernel(kernel)
         if tuned is None and (noise_level != "none" or transform in ("box-cox", "yeo-johnson")):
             raise UsageError(
                 "--noise-level input and --transform box-cox or yeo-johnson need estimation: remove --tuning none"
@@ -125,7 +126,7 @@ def fit(
             from ..regressor import WienerKernelRegressor
 
             model = WienerKernelRegressor(
-                formula,
+                _kernel(kernel, None if tuned is None else len(names)),
                 noise=law,
                 ridge=ridge,
                 trend=_none(trend),
@@ -165,19 +166,16 @@ def _checked_noise(text: str | None, tuned: bool) -> str | None:
     return text
 
 
-def _kernel(text: str | None, tuned: bool) -> Kernel | None:
-    """The kernel; a formula without a variance gets one that is tuned."""
+def _kernel(text: str | None, n_inputs: int | None = None) -> Kernel | None:
+    """The kernel; if it is tuned, with one length scale per input and a variance unless the formula has them."""
     if text is None:
         return None
-    from ..kernels import Constant
     from ..kernels.parse import parse_kernel
 
     try:
-        kernel = parse_kernel(text)
+        return parse_kernel(text, n_inputs)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    shape_only = tuned and not any(name.split(".")[-1] == "value" for name in kernel.names)
-    return Constant() * kernel if shape_only else kernel
 
 
 def _read(

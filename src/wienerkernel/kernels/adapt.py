@@ -17,6 +17,7 @@ from ..backend import arrays
 from .base import Constant, Kernel, Power, Product, Pull, Rows, Sum, too_deep
 from .dot import Linear
 from .parameters import Bounds
+from .parse import parse_kernel
 from .stationary import RBF, Matern, RationalQuadratic
 
 __all__ = ["FunctionKernel", "ScikitLearnKernel", "as_kernel"]
@@ -25,15 +26,18 @@ _LOCK = RLock()
 """Tiles are shared by threads; code that is not ours is called by one thread at a time."""
 
 
-def as_kernel(obj: Any) -> Kernel:
+def as_kernel(obj: Any, n_inputs: int | None = None) -> Kernel:
     """Return ``obj`` as a `Kernel`.
 
     Parameters
     ----------
-    obj : Kernel, scikit-learn kernel, callable or None
+    obj : Kernel, str, scikit-learn kernel, callable or None
+        A formula such as ``"2.0 * rbf + linear"`` is parsed, never evaluated.
         A scikit-learn kernel is translated with its hyperparameters and bounds, or wrapped if it has no counterpart
         here. A callable maps (n, d) and (m, d) arrays to an (n, m) array and has no hyperparameters. None is
         ``RBF(1.0)``.
+    n_inputs : int, default=None
+        For a formula that is to be tuned; see `wienerkernel.kernels.parse.parse_kernel`.
 
     Returns
     -------
@@ -43,6 +47,8 @@ def as_kernel(obj: Any) -> Kernel:
         return RBF(1.0)
     if isinstance(obj, Kernel):
         return obj
+    if isinstance(obj, str):
+        return parse_kernel(obj, n_inputs)
     # If obj is a kernel of scikit-learn, its module has been imported.
     theirs = sys.modules.get("sklearn.gaussian_process.kernels")
     if theirs is not None and isinstance(obj, theirs.Kernel):
@@ -61,7 +67,7 @@ def as_kernel(obj: Any) -> Kernel:
     if callable(obj):
         return FunctionKernel(obj)
     raise TypeError(
-        f"kernel must be a Kernel, a scikit-learn kernel, a callable f(X, Z) or None; got {obj!r}"
+        f"kernel must be a Kernel, its formula, a scikit-learn kernel, a callable f(X, Z) or None; got {obj!r}"
     )
 
 

@@ -46,7 +46,7 @@ KERNEL_NAMES = tuple(KERNELS)
 PLAIN = {name.replace("_", ""): maker for name, maker in KERNELS.items()}
 
 
-def parse_kernel(text: str) -> Kernel:
+def parse_kernel(text: str, n_inputs: int | None = None) -> Kernel:
     """Kernel from its formula: names, numbers, ``+``, ``*``, ``**`` and parentheses.
 
     Parameters
@@ -54,6 +54,9 @@ def parse_kernel(text: str) -> Kernel:
     text : str
         A name stands for the kernel with its default hyperparameters; others are given as in Python, ``rbf(0.5)`` or
         ``rbf(length_scale=[0.5, 2])``. A number stands for `Constant`. The ``repr`` of a kernel is such a text.
+    n_inputs : int, default=None
+        For a kernel that is to be tuned: a name without parameters gets one length scale per input, and a formula
+        without a `Constant` is multiplied by one.
 
     Returns
     -------
@@ -63,32 +66,36 @@ def parse_kernel(text: str) -> Kernel:
     --------
     >>> parse_kernel("2.0 * rbf(length_scale=0.5) + linear")
     Constant(value=2.0) * RBF(length_scale=0.5) + Linear()
-    >>> parse_kernel("matern52 * periodic(period=7)")
-    Matern(nu=2.5) * Periodic(period=7.0)
+    >>> parse_kernel("matern52", n_inputs=2)
+    Constant() * Matern(length_scale=(1.0, 1.0), nu=2.5)
     """
     formula = Formula("kernel", text, "2.0 * rbf(length_scale=0.5) + linear")
     try:
-        return _kernel(formula, formula.tree)
+        kernel = _kernel(formula, formula.tree, n_inputs or 1)
     except RecursionError:
         raise formula.error(0, "the formula is nested too deeply") from None
+    scaled = n_inputs is None or any(name.split(".")[-1] == "value" for name in kernel.names)
+    return kernel if scaled else Constant() * kernel
 
 
-def _kernel(formula: Formula, node: ast.expr) -> Kernel:
+def _kernel(formula: Formula, node: ast.expr, n_inputs: int) -> Kernel:
     """The kernel of a part of the formula."""
     match node:
         case ast.BinOp(left, ast.Add(), right):
-            return _kernel(formula, left) + _kernel(formula, right)
+            return _kernel(formula, left, n_inputs) + _kernel(formula, right, n_inputs)
         case ast.BinOp(left, ast.Mult(), right):
-            return _kernel(formula, left) * _kernel(formula, right)
+            return _kernel(formula, left, n_inputs) * _kernel(formula, right, n_inputs)
         case ast.BinOp(left, ast.Pow(), right):
             exponent = formula.source(right)
             if not (exponent.isdigit() and len(exponent) < 7 and int(exponent) >= 1):
                 raise formula.error(right, "expected a positive integer")
-            return _kernel(formula, left) ** int(exponent)
+            return _kernel(formula, left, n_inputs) ** int(exponent)
         case ast.Constant():
             return _made(formula, formula.source(node), Constant, [formula.number(node)], {})
         case ast.Name(name):
-            return _made(formula, name, _maker(name), [], {})
+            maker = _maker(name)
+            several = n_inputs > 1 and "length_scale" in signature(maker).parameters
+            return maker(length_scale=(1.0,) * n_inputs) if several else maker()
         case ast.Call(ast.Name(name)):
             return _made(formula, name, _maker(name), *formula.call(node, partial(_value, formula)))
     raise formula.error(node, "expected a kernel")

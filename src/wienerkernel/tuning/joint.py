@@ -25,7 +25,7 @@ from ..smoother.leave_one_out import projected_inverse, weighted_residual
 from ..transform import Transform
 from .data import Data, Parameters
 from .likelihood import by_regularizer
-from .search_box import elementary, kernel_per_input, search_box
+from .search_box import default_kernel, elementary, search_box
 
 __all__ = ["JointFit", "JointLikelihood", "fit_joint"]
 
@@ -215,8 +215,8 @@ def fit_joint(
     """
     transform = None if transform is None else transform.for_data(data.y)
     transformed = data if transform is None else replace(data, y=transform(data.y))
-    parameters = Parameters(kernel_per_input(transformed) if kernel is None else kernel, Family("norm"))
-    box = search_box(transformed, parameters, together=True)
+    parameters = Parameters(default_kernel(transformed) if kernel is None else kernel, Family("norm"))
+    box = search_box(transformed, parameters)
     free = [transform] if transform is not None and transform.free else []
     places = arrays.as_numpy(data.samples.places)
     constant = JointLikelihood(data, parameters, np.zeros((len(places), 0)), transform, box.log_prior)

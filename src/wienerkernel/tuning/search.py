@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from .._typing import FloatArray, IntArray, RandomState
 from ..kernels import Kernel
+from ..kernels.parameters import DEFAULT_BOUNDS
 from ..noise import Noise
 from ..noise.base import as_generator
 from ..noise.family import Family, NoiseModel, ScaledShape, noise_model
@@ -300,7 +301,7 @@ class _Search:
         free = np.ones(len(box.start), dtype=bool)
         values, value = self._maximize(score, starts, [likelihood], box, free)
         ended, known = (np.any(box.at_bound(point), axis=0) for point in (values, likelihood))
-        runaway = ended & ~known & np.isfinite(box.spread)
+        runaway = ended & ~known & box.has_prior
         if runaway.any():
             names = ", ".join(np.array(parameters.names)[runaway])
             self.notes.append(
@@ -416,8 +417,10 @@ def _is_scale_family(model: NoiseModel | str) -> bool:
 
 def _starts(box: SearchBox, parameters: Parameters) -> Iterator[FloatArray]:
     """The user's values, and those derived from the data with long and short length scales, much and little noise."""
-    user = box.start.copy()
-    user[: parameters.n_kernel] = parameters.kernel.theta
+    user, kernel = box.start.copy(), parameters.kernel
+    # The default value 1.0 with default bounds says nothing about the units of the inputs.
+    given = (kernel.theta != 0) | np.any(kernel.bounds != np.log(DEFAULT_BOUNDS), axis=1)
+    user[: parameters.n_kernel] = np.where(given, kernel.theta, user[: parameters.n_kernel])
     yield user
     noise = (
         np.arange(len(user)) == parameters.n_kernel

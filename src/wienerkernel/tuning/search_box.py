@@ -4,7 +4,8 @@ Bounds set by the user are respected. Default bounds are replaced by what the da
 a fraction of the smallest spacing and a multiple of the range of the inputs, variances around that of y. Within these
 a normal prior on the logarithm keeps parameters that the data hardly determine from running away: length scales near
 the widths of the inputs, variances near that of y. It moves a well-determined optimum by much less than its standard
-error. A parameter with bounds set by the user has no prior.
+error. The length scales of several inputs have a prior together, which shrinks them towards each other in units of the
+widths of the inputs. A parameter with bounds set by the user has no prior. Nothing here depends on units.
 """
 
 from __future__ import annotations
@@ -40,7 +41,6 @@ __all__ = [
     "default_kernel",
     "elementary",
     "has_free_scale",
-    "kernel_per_input",
     "search_box",
     "variance_at_odds",
 ]
@@ -51,8 +51,6 @@ VARIANCE_FACTOR = 1e6
 """Bounds of variances, relative to their start."""
 NOISE_FACTORS = (1e-8, 10.0)
 """Bounds of the noise variance, relative to the variance of y."""
-ALIKE = 3.0
-"""Ratio of the widths of inputs up to which they share a length scale."""
 AT_ODDS = 10.0
 """Ratio of a fixed kernel variance and that of y that triggers a warning."""
 LENGTH_WIDTHS, NOISE_SHARE = 2.0, np.exp(-1.0)
@@ -74,11 +72,13 @@ class SearchBox:
     ----------
     start, low, high : ndarray of shape (p,)
     center, spread : ndarray of shape (p,)
-        Mean and standard deviation of the normal prior; the latter is infinite where there is none.
+        Mean and standard deviation of the normal prior; the latter is infinite where there is none of its own.
     lengths : ndarray of bool of shape (p,)
         Which parameters are length scales.
     groups : list of ndarray of int
         Length scales of the inputs of one kernel, which have a prior together: it shrinks them towards each other.
+    n_outputs : int
+        The prior counts once for each output, so that it is as weak as for a single one.
     """
 
     start: FloatArray
@@ -88,6 +88,15 @@ class SearchBox:
     spread: FloatArray
     lengths: NDArray[np.bool_]
     groups: tuple[IntArray, ...] = ()
+    n_outputs: int = 1
+
+    @property
+    def has_prior(self) -> NDArray[np.bool_]:
+        """Which parameters have a prior, of their own or in a group."""
+        known = np.isfinite(self.spread)
+        for group in self.groups:
+            known[group] = True
+        return known
 
     def log_prior(self, values: FloatArray) -> tuple[float, FloatArray]:
         """Logarithm of the prior, up to a constant, and its gradient of shape (p,)."""
@@ -99,7 +108,7 @@ class SearchBox:
             apart = (apart - mean) / TOGETHER
             value -= 0.5 * float(apart @ apart) + 0.5 * (mean / LENGTH_SPREAD) ** 2
             gradient[group] -= apart / TOGETHER + mean / LENGTH_SPREAD**2 / len(group)
-        return value, gradient
+        return self.n_outputs * value, self.n_outputs * gradient
 
     def at_bound(self, values: FloatArray) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Which free parameters are at their lower and upper bounds."""
@@ -141,21 +150,13 @@ class _Extent:
 
 
 def default_kernel(data: Data) -> Kernel:
-    """A variance times a squared exponential, with one length scale if the widths of the inputs are alike."""
-    extent = _Extent.of(data)
-    alike = extent.width.max() <= ALIKE * extent.width.min()
-    scale = float(np.linalg.norm(extent.width)) if alike else np.sqrt(data.X.shape[1]) * extent.width
-    return Product(Constant(extent.square), RBF(scale))
-
-
-def kernel_per_input(data: Data) -> Kernel:
-    """A variance times a squared exponential with one length scale for each input, whatever their widths."""
+    """A variance times a squared exponential with one length scale per input."""
     extent = _Extent.of(data)
     scale = np.sqrt(data.X.shape[1]) * extent.width
     return Product(Constant(extent.square), RBF(scale if len(scale) > 1 else float(scale[0])))
 
 
-def search_box(data: Data, parameters: Parameters, together: bool = False) -> SearchBox:
+def search_box(data: Data, parameters: Parameters) -> SearchBox:
     """Bounds, start and prior of all parameters."""
     extent, kernel, noise = _Extent.of(data), parameters.kernel, parameters.noise
     entries = [_entry(leaf, name, extent, size) for leaf, name, size in _leaves(kernel, extent.square)]
@@ -175,7 +176,7 @@ def search_box(data: Data, parameters: Parameters, together: bool = False) -> Se
     ends = noise.shape_bounds.T
     low, high = np.concatenate([[low, high], ends], axis=1)
     middle, flat = ends.mean(axis=0), np.full(ends.shape[1], np.inf)
-    groups = _groups(kernel, [entry.spread for entry in entries]) if together else ()
+    groups = _groups(kernel, [entry.spread for entry in entries])
     for group in groups:
         columns[4, group] = np.inf
     return SearchBox(
@@ -183,10 +184,10 @@ def search_box(data: Data, parameters: Parameters, together: bool = False) -> Se
         low=low,
         high=high,
         center=np.concatenate([center, middle]),
-        # The prior counts once for each output, so that it is as weak as for a single one.
-        spread=np.concatenate([columns[4], flat]) / np.sqrt(data.y.shape[1]),
+        spread=np.concatenate([columns[4], flat]),
         lengths=np.array([entry.length for entry in entries] + [False] * len(flat), dtype=bool),
         groups=groups,
+        n_outputs=data.y.shape[1],
     )
 
 
