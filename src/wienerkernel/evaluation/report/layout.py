@@ -98,7 +98,7 @@ def _lead(report: dict[str, Any]) -> str:
 def _tiles(report: dict[str, Any]) -> str:
     """The headline numbers."""
     summary, scores = report["summary"], report["scores"].get("summary")
-    tiles = [("samples", str(summary["samples"]), ""), ("distinct inputs", str(summary["places"]), "")]
+    tiles = [("samples", str(summary["samples"]), f"at {summary['places']} distinct inputs")]
     if scores:
         tiles += [
             ("log score", _number(scores["log_score"]), "per left-out sample; higher is better"),
