@@ -1,4 +1,4 @@
-"""Data beyond one factorization: weights from nearest neighbors or from features, and what the approximation costs."""
+"""Approximations for large data: weights from nearest neighbors or from features, and the cost of the approximation."""
 
 from .approximation import Features, Neighbors, as_approximation
 from .condition import extended, fit, is_small

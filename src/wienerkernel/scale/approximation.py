@@ -1,4 +1,4 @@
-"""What a user asks for: `Neighbors`, `Features`, or a string."""
+"""The argument ``approximation``: `Neighbors`, `Features`, or a string."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ NAMES: dict[str, type[Neighbors | Features]] = {"neighbors": Neighbors, "feature
 
 
 def as_approximation(given: Any) -> Approximation | str | None:
-    """The approximation that a user asks for; ``"auto"`` is decided when the kernel is known, None is exact."""
+    """Check the argument; ``"auto"`` is decided when the kernel is known, None is exact."""
     if given is None or isinstance(given, Neighbors | Features):
         return given
     if isinstance(given, str) and given in ("auto", *NAMES):

@@ -54,7 +54,7 @@ class Evaluation(NamedTuple):
 
 
 class WithoutFactor:
-    """Refuses what only a factorization of all data can answer."""
+    """Raises an error for what needs a factorization of all data."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -64,7 +64,7 @@ class WithoutFactor:
 
 
 class Shared(WithoutFactor):
-    """How an approximate smoother answers a posterior: mean and variances from one evaluation of ``predict``."""
+    """The interface of approximate smoothers: mean and variances from one evaluation of ``predict``."""
 
     def predict(self, X: FloatArray) -> Evaluation:
         """Predict at the rows of X (m, d)."""
@@ -93,7 +93,7 @@ class Shared(WithoutFactor):
 
 @dataclass(frozen=True)
 class NoiseColumns(WithoutFactor):
-    """What a posterior asks the samples for, where the weights are already those of the noise variables.
+    """The samples as a posterior needs them, where the weights are already those of the noise variables.
 
     Parameters
     ----------
@@ -175,8 +175,8 @@ class NeighborSmoother(Shared):
         rows, weights = self.joint_weights(X)
         if len(rows) > JOINT:
             msg = (
-                f"the {len(X)} points have {len(rows)} neighbors, which are too many for a joint distribution: ask for "
-                "fewer points at a time, or for quantiles and intervals, which need none"
+                f"the {len(X)} points have {len(rows)} neighbors, which are too many for a joint distribution: pass "
+                "fewer points at a time, or use quantiles and intervals, which need none"
             )
             raise ValueError(msg)
         near = self.X[rows]

@@ -1,4 +1,4 @@
-"""A fitted model with approximate weights: the same answers as the exact one, and what the approximation costs."""
+"""A fitted model with approximate weights: the results of the exact one, and the cost of the approximation."""
 
 from __future__ import annotations
 
@@ -67,5 +67,5 @@ class ApproximatePosterior(Posterior):
         return self.outputs(mean), self._variances(model + noise)
 
     def chaos(self, X: FloatArray) -> Any:  # noqa: ARG002
-        """Refuse: an approximation has no germ per sample."""
+        """Raise an error: an approximation has no germ per sample."""
         return self.smoother.places

@@ -1,4 +1,4 @@
-"""All that a model with features keeps of the data: sums over the rows, and a few rows at random.
+"""What a model with features stores of the data: sums over the rows, and a random sample of rows.
 
 The sums of two parts of the data add up, in any order, so they can be computed in chunks and by several processes.
 """

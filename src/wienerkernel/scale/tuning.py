@@ -1,6 +1,6 @@
 """Hyperparameters for data beyond one factorization: random samples, each predicted from its neighbors among all data.
 
-A subset of the rows alone would not do: its spacing is larger, and length scales tuned on it are far off. The score is
+A subset of the rows is not enough: its spacing is larger, and length scales tuned on it are far off. The score is
 the Gaussian log density of y_i given its neighbors. With S = K + R of the neighbors and the sample itself (the last
 row), Q = S^-1 - S^-1 H (H'S^-1 H)^-1 H'S^-1, c = Q e and alpha = Q y, it is log(c_n / 2 pi) / 2 - alpha_n^2 / (2 c_n), and
 dQ = -Q dS Q gives its derivative by S.
