@@ -15,7 +15,7 @@ from wienerkernel.cli import console, main
 from wienerkernel.io.store import load, save
 from wienerkernel.palette import CAUSES
 
-COMMANDS = ["fit", "predict", "report", "plan", "explore", "demo", "paper", "safe-optimization"]
+COMMANDS = ["fit", "predict", "report", "forecast", "plan", "explore", "demo", "paper", "safe-optimization"]
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import typer
 from .demo import demo
 from .experiments import paper, safe_optimization
 from .fit import fit
+from .forecast import forecast
 from .plan import plan
 from .predict import predict
 from .show import explore, report
@@ -41,6 +42,10 @@ for _command, _example in (
     (fit, "wienerkernel fit data.csv --target y --inputs a,b --noise gamma -o model.wk"),
     (predict, "wienerkernel predict model.wk new.csv --interval 0.95 -o predictions.csv"),
     (report, "wienerkernel report model.wk -o report.html"),
+    (
+        forecast,
+        "wienerkernel forecast series.csv --target y --time t --lags 1,2,3 --horizon 10 -o forecast.csv",
+    ),
     (plan, "wienerkernel plan model.wk --at x=1.3 --std 0.1"),
     (explore, "wienerkernel explore model.wk"),
     (demo, "wienerkernel demo --out demo"),

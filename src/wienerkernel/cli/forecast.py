@@ -1,0 +1,255 @@
+"""The command ``forecast``: simulate a series or trajectories beyond their end, with quantiles by cause."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from .console import Force, UsageError, listed, may_write, notes, numeric, option, say_written, show, working
+from .fit import _checked_noise, _kernel
+
+if TYPE_CHECKING:
+    from .._typing import FloatArray
+    from ..dynamics import Dynamics, Rollout
+
+__all__ = ["forecast"]
+
+
+def forecast(
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help="Table with one row for each point in time, in order; CSV or Parquet.",
+            metavar="DATA",
+            show_default=False,
+        ),
+    ],
+    target: Annotated[str, option("Columns with the states, comma-separated.", "NAMES", False)],
+    horizon: Annotated[int, option("Number of steps to forecast.", **numeric(int, 1))] = 10,
+    lags: Annotated[
+        str,
+        option(
+            "Past rows that the next one depends on. From several numbers, as `1,2,4`, simulation error chooses.",
+            "LAGS",
+        ),
+    ] = "1",
+    time: Annotated[
+        str | None, option("Column with the time, increasing in equal steps.", "NAME", "row numbers")
+    ] = None,
+    trajectory: Annotated[
+        str | None, option("Column that names the trajectory of each row.", "NAME", "one trajectory")
+    ] = None,
+    inputs: Annotated[
+        str | None,
+        option("Columns with inputs that act from their row to the next, comma-separated.", "NAMES", "none"),
+    ] = None,
+    future: Annotated[
+        Path | None,
+        option(
+            "Table with the inputs of the following rows, one less than the horizon.",
+            "FILE",
+            "the last inputs",
+        ),
+    ] = None,
+    learns: Annotated[
+        Literal["state", "increment"],
+        option("Whether the next state is learned, or its difference from this one."),
+    ] = "state",
+    noise: Annotated[
+        str | None, option("Noise law, as of `wienerkernel fit`.", "LAW", "normal with unknown variance")
+    ] = None,
+    kernel: Annotated[
+        str | None, option("Kernel formula, as of `wienerkernel fit`.", "FORMULA", "rbf")
+    ] = None,
+    interval: Annotated[
+        float, option("Probability of the interval from lower to upper.", **numeric(float))
+    ] = 0.9,
+    paths: Annotated[int, option("Number of simulated paths.", **numeric(int, 2))] = 1000,
+    seed: Annotated[int, option("Seed of the simulation.", **numeric(int, 0))] = 0,
+    output: Annotated[
+        Path,
+        option("Output table, CSV or Parquet; - writes standard output.", "FILE", True, "--output", "-o"),
+    ] = Path("-"),
+    figure: Annotated[
+        Path | None, option("Figure of the tube by cause, PNG, PDF or SVG.", "FILE", "none")
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Forecast time series: learn how each row follows from the ones before, and simulate.
+
+    The table has a row for each step and state: mean, lower, median, upper, and standard deviations by cause, std_noise
+    (noise in the data), std_model (unexplored inputs) and std_process (noise of the observation); effects of several
+    causes together are divided among them.
+    """
+    if not 0 < interval < 1:
+        raise UsageError(f"--interval must lie strictly between 0 and 1, got {interval:g}")
+    candidates = _lags(lags)
+    law, formula = _checked_noise(noise, True), _kernel(kernel, True)
+    for path in (output, figure):
+        if path is not None and str(path) != "-":
+            may_write(path, force)
+    states, drivers = listed(target), listed(inputs or "")
+    with notes():
+        X, U, times = _read(data, states, drivers, time, trajectory)
+        ahead = _future(future, drivers, horizon, U[-1])
+        with working("fitting and simulating"):
+            from ..dynamics import Dynamics
+            from ..regressor import WienerKernelRegressor
+
+            system = Dynamics.from_trajectories(
+                X,
+                U if drivers else None,
+                lags=candidates if len(candidates) > 1 else candidates[0],
+                model=WienerKernelRegressor(formula, noise=law),
+                learns=learns,
+                horizon=horizon,
+                state_names=states,
+            )
+            start = X[-1][-system.lags[0] :]
+            past = U[-1][-system.lags[1] :]
+            known = [*past, *ahead] if drivers else None
+            rollout = system.rollout(start, known, None if drivers else horizon, paths, random_state=seed)
+        from ..io.tables import table_writer
+
+        with table_writer(output, overwrite=force) as writer:
+            writer.write(_columns(rollout, times[-1], interval, time))
+    if str(output) != "-":
+        say_written(output, f"{horizon} steps")
+        _summarize(system, rollout)
+    if figure is not None:
+        _draw(rollout, X[-1], interval, figure, force)
+        say_written(figure)
+
+
+def _lags(text: str) -> list[int]:
+    try:
+        values = [int(part) for part in listed(text)]
+    except ValueError:
+        values = []
+    if not values or min(values) < 1:
+        raise UsageError(f"--lags must be positive integers, comma-separated, got {text!r}")
+    return values
+
+
+def _read(
+    data: Path, states: list[str], inputs: list[str], time: str | None, trajectory: str | None
+) -> tuple[list[FloatArray], list[FloatArray], list[FloatArray]]:
+    """States, inputs and times of each trajectory."""
+    import numpy as np
+
+    from ..io.tables import open_table
+    from ..validation import largest
+
+    if not states:
+        raise UsageError("--target must name at least one column")
+    names = [*states, *inputs, *([time] if time else [])]
+    if len(set(names)) < len(names):
+        raise UsageError(f"a column is named twice among --target, --inputs and --time: {', '.join(names)}")
+    with working(f"reading {data}"), open_table(data) as table:
+        if trajectory is not None and trajectory not in table.names:
+            raise ValueError(f"{table.file}: there is no column {trajectory!r}")
+        rows, labels = [], []
+        for chunk in table.chunks():
+            rows.append(chunk.numbers(names, largest() ** 0.5))
+            labels += [str(label) for label in chunk.columns[trajectory]] if trajectory else [""] * len(chunk)
+        if not rows:
+            raise ValueError(f"{table.file}: there are no rows below the column names")
+    values, label = np.concatenate(rows), np.array(labels)
+    cuts = np.flatnonzero(label[1:] != label[:-1]) + 1
+    if len(set(labels)) < len(cuts) + 1:
+        raise ValueError(f"{data}: the rows of each trajectory must follow one another")
+    parts, n = np.split(values, cuts), len(states)
+    times = [part[:, -1] if time else np.arange(1.0, len(part) + 1) for part in parts]
+    for t in times:
+        steps = np.diff(t)
+        if len(steps) and (steps.min() <= 0 or steps.max() > 1.01 * steps.min()):
+            row = int(np.argmax(np.abs(steps - np.median(steps))))
+            raise ValueError(
+                f"{data}: column {time!r} must increase in equal steps, but goes from {t[row]:g} to {t[row + 1]:g} "
+                f"where the usual step is {np.median(steps):g}"
+            )
+    return [part[:, :n] for part in parts], [part[:, n : n + len(inputs)] for part in parts], times
+
+
+def _future(file: Path | None, inputs: list[str], horizon: int, U: FloatArray) -> FloatArray:
+    """Inputs after the last row, (horizon - 1, n_u)."""
+    import numpy as np
+
+    if file is None:
+        return np.tile(U[-1], (horizon - 1, 1))
+    if not inputs:
+        raise UsageError("--future needs --inputs")
+    from ..io.tables import open_table, read_numbers
+    from ..validation import largest
+
+    with open_table(file) as table:
+        values = read_numbers(table, inputs, largest() ** 0.5)
+    if len(values) < horizon - 1:
+        raise ValueError(
+            f"{file}: a horizon of {horizon} steps needs {horizon - 1} rows of inputs, got {len(values)}"
+        )
+    return values[: horizon - 1]
+
+
+def _columns(rollout: Rollout, times: FloatArray, interval: float, time: str | None) -> dict[str, Any]:
+    """The table: rows ordered by step and state."""
+    import numpy as np
+
+    n_x, steps = len(rollout.names), np.arange(1, rollout.steps + 1)
+    lower, median, upper = np.moveaxis(
+        rollout.quantiles([(1 - interval) / 2, 0.5, (1 + interval) / 2])[1:], -1, 0
+    )
+    columns: dict[str, Any] = {"step": np.repeat(steps, n_x)}
+    if time:
+        columns[time] = np.repeat(times[-1] + steps * (times[-1] - times[-2] if len(times) > 1 else 1.0), n_x)
+    columns["state"] = list(rollout.names) * rollout.steps
+    for name, values in (
+        ("mean", rollout.mean()[1:]),
+        ("lower", lower),
+        ("median", median),
+        ("upper", upper),
+    ):
+        columns[name] = values.ravel()
+    if rollout.causes is not None:
+        for name, share in rollout.causes.shares.items():
+            columns[f"std_{name}"] = np.sqrt(np.maximum(share[1:], 0.0)).ravel()
+    return columns
+
+
+def _summarize(system: Dynamics, rollout: Rollout) -> None:
+    """Show the lags, and the variance of the last step by cause."""
+    show(f"lags {system.lags[0]}, {len(rollout.states)} paths, {int(rollout.diverged.sum())} diverged")
+    if rollout.causes is None:
+        return
+    for i, name in enumerate(rollout.names):
+        total = rollout.causes.total[-1, i]
+        shares = [f"{cause} {share[-1, i] / total:.0%}" for cause, share in rollout.causes.shares.items()]
+        together = rollout.causes.interaction[-1, i] / total
+        show(
+            f"variance of {name} at step {rollout.steps}: {', '.join(shares)}; of this, interaction {together:.0%}"
+        )
+
+
+def _draw(rollout: Rollout, history: FloatArray, interval: float, file: Path, force: bool) -> None:
+    """Write the figure: the end of the data, and the tube."""
+    import numpy as np
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    from ..io.files import atomic_write
+
+    n_x = len(rollout.names)
+    figure = Figure(figsize=(7, 0.8 + 2.4 * n_x), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = np.ravel(figure.subplots(n_x, 1, sharex=True, squeeze=False))
+    rollout.plot(interval, axes)
+    shown = history[-max(3 * rollout.steps, 20) :]
+    for ax, column in zip(axes, shown.T, strict=True):
+        ax.plot(np.arange(1 - len(shown), 1), column, "k.-", ms=3, lw=0.6, label="data")
+    kind = file.suffix.lstrip(".").lower() or "png"
+    if kind not in figure.canvas.get_supported_filetypes():
+        raise ValueError(f"{file}: figures are written as PNG, PDF or SVG")
+    with atomic_write(file, overwrite=force) as stream:
+        figure.savefig(stream, format=kind, dpi=150)
