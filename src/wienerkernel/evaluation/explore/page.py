@@ -174,7 +174,9 @@ def _row(cell: str, *texts: str) -> str:
 def _with_legend_below(plot: Any) -> Any:
     """Move the legend of a figure below it."""
     legend = plot.legend[0]
-    legend.update(orientation="horizontal", ncols=3, location="center", border_line_color=None, spacing=8)
-    legend.label_text_font_size = "12px"
+    legend.update(
+        orientation="horizontal", ncols=3, location="center", border_line_color=None, spacing=4, padding=2
+    )
+    legend.label_text_font_size = "11px"
     plot.add_layout(legend, "below")
     return plot

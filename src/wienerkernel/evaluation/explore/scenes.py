@@ -16,6 +16,7 @@ from ...experiments.system import truth
 from ...noise.family import Family
 from ...posterior import Posterior
 from ...regressor import WienerKernelRegressor
+from ...text import rounded
 from ..report.numbers import default_names, transform_name
 from ..report.slices import base_point, observations, sweep
 
@@ -126,8 +127,8 @@ class ModelScene(Scene):
         noise = model.noise_
         self.names = default_names(model)
         self.introduction = (
-            f"{n} samples: <code>{escape(repr(model.kernel_))}</code> with noise "
-            f"<code>{escape(repr(noise))}</code>. The other noise laws have the same mean, {noise.mean():.4g}, and "
+            f"{n} samples: <code>{escape(rounded(repr(model.kernel_)))}</code> with noise "
+            f"<code>{escape(rounded(repr(noise)))}</code>. The other noise laws have the same mean, {noise.mean():.4g}, and "
             f"variance, {noise.var():.4g}."
         )
         if transform := transform_name(self.posterior.transform):
