@@ -49,6 +49,10 @@ if TYPE_CHECKING:
     from .kernels import RationalQuadratic as RationalQuadratic
     from .law import AccuracyWarning as AccuracyWarning
     from .law import LinearCombination as LinearCombination
+    from .losses import EpsilonInsensitive as EpsilonInsensitive
+    from .losses import Huber as Huber
+    from .losses import NegativeLogDensity as NegativeLogDensity
+    from .losses import Pinball as Pinball
     from .noise import Mixture as Mixture
     from .noise import Noise as Noise
     from .noise import Residuals as Residuals
@@ -93,6 +97,7 @@ _HOME = {
         "RationalQuadratic",
     ],
     "law": ["AccuracyWarning", "LinearCombination"],
+    "losses": ["EpsilonInsensitive", "Huber", "NegativeLogDensity", "Pinball"],
     "noise": ["Mixture", "Noise", "Residuals", "SmoothedResiduals", "as_noise"],
     "noise.family": ["Family"],
     "posterior": [

@@ -103,13 +103,15 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
     n_restarts : int, default=0
         Number of further searches from random starting points.
     random_state : int, numpy Generator or RandomState, or None, default=None
-        Seed of those points, and of the sampling for ``inference="bayes"``.
+        Seed of those points, of the draws for ``inference="bayes"``, and of the bootstrap for other losses.
     dtype : {"float64", "float32", "mixed"}, default="float64"
         Precision of the kernel matrices. Single precision halves the memory and suits large, noisy data: results have
         about six digits unless the ridge is small, and none if it is below 1e-6 of the kernel's variance. ``"mixed"``
         keeps the factor in single precision and refines every solve to ten digits, which takes several times as long.
-    loss : "squared", default="squared"
-        The loss that the estimate minimizes.
+    loss : "squared", "absolute", "efficient", Huber, Pinball, EpsilonInsensitive or NegativeLogDensity, default="squared"
+        The loss that the estimate minimizes. "efficient" is the Huber or pinball loss with the smallest asymptotic
+        variance for the noise. Losses other than "squared" use the noise for the constant that they add to f, for the
+        ridge, and for the law of the estimate.
     inference : {None, "ep", "bayes"}, default=None
         None is the estimate that minimizes the loss. "ep" is the posterior of f under a Gaussian process prior and the
         density of the noise, by expectation propagation; "bayes" corrects it by sampling. ``tuning="likelihood"`` then
@@ -391,7 +393,9 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
             outputs,
             scale,
             trend=self.trend,
+            loss=self.loss,
             inference=self.inference,
+            ridge=self.ridge,
             level=level,
             transform=transform,
             random_state=self.random_state,

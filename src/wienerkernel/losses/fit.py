@@ -14,10 +14,13 @@ from ..noise.base import as_generator
 from ..noise.level import NoiseLevel
 from ..transform import Transform
 from .base import NonlinearPosterior
+from .convex import as_loss
 from .coordinates import Coordinates, Observed
+from .estimate import LossPosterior, fit_loss, spectrum
 from .posterior import DrawnWeights, FullPosterior, NormalWeights, Weights
 from .propagation import REACHED, propagate
 from .sampling import CERTIFIED, posterior_draws
+from .score import efficient_loss
 
 __all__ = ["INFERENCES", "check_setting", "condition", "is_linear"]
 
@@ -25,6 +28,8 @@ INFERENCES = (None, "ep", "bayes")
 
 
 SQUARED = "squared"
+NOT_OPTIMAL = 1e-8
+"""Violation of the optimality conditions that is worth a warning."""
 
 
 def is_linear(loss: Any, inference: Any) -> bool:
@@ -60,7 +65,9 @@ def condition(
     scale: FloatArray,
     *,
     trend: str | None,
+    loss: Any,
     inference: str | None,
+    ridge: float | None,
     level: NoiseLevel | None = None,
     transform: Transform | None = None,
     random_state: RandomState = None,
@@ -73,11 +80,14 @@ def condition(
         If expectation propagation or the sampling did not converge, with what was reached.
     """
     observed = Observed.of(X, y, scale)
-    found = propagate(Coordinates.at(kernel, observed.places, trend), observed, noise)
+    coordinates, generator = Coordinates.at(kernel, observed.places, trend), as_generator(random_state)
+    if inference is None:
+        return _loss_model(coordinates, observed, noise, loss, ridge, generator, level, transform)
+    found = propagate(coordinates, observed, noise)
     weights: Weights = NormalWeights(found.posterior)
     draws = None
     if inference == "bayes":
-        draws = posterior_draws(found, as_generator(random_state))
+        draws = posterior_draws(found, generator)
         weights = DrawnWeights(draws.weights)
         if not draws.certified:
             message = (
@@ -93,3 +103,34 @@ def condition(
         warnings.warn(message, ConvergenceWarning, stacklevel=4)
     setting = f"inference={inference!r}"
     return FullPosterior(setting, noise, found, weights, draws, level, transform)
+
+
+def _loss_model(
+    coordinates: Coordinates,
+    observed: Observed,
+    noise: Noise,
+    loss: Any,
+    ridge: float | None,
+    generator: Any,
+    level: NoiseLevel | None,
+    transform: Transform | None,
+) -> LossPosterior:
+    """The estimate for a loss, chosen here if it is to be efficient."""
+    chosen = as_loss(loss)
+    if isinstance(chosen, str):
+        chosen = efficient_loss(noise, spectrum(coordinates, observed))
+    found = fit_loss(
+        coordinates,
+        observed,
+        noise,
+        chosen,
+        setting=f"loss={loss!r}",
+        ridge=ridge,
+        generator=generator,
+        level=level,
+        transform=transform,
+    )
+    if found.kkt > NOT_OPTIMAL:
+        message = f"the minimum of the loss was not found: the optimality conditions are violated by {found.kkt:.1e}"
+        warnings.warn(message, ConvergenceWarning, stacklevel=5)
+    return found

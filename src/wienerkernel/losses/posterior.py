@@ -1,4 +1,4 @@
-"""The posterior of f under noise of any density, at x: by expectation propagation, or by draws."""
+"""Models in coordinates, f(x) = phi(x)'w + rest: the law of w, and what follows from it at x."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..law import LinearCombination
 from ..law.mixed import MixedLaw
 from ..noise import Noise, as_noise
 from ..noise.base import as_generator
-from ..noise.level import NoiseLevel
+from ..noise.level import Nodes, NoiseLevel
 from ..posterior import PredictiveDistribution, Uncertainty
 from ..posterior.posterior import observation_scale
 from ..posterior.transformed import TransformedDistribution
@@ -24,7 +24,14 @@ from .coordinates import DROPPED, Coordinates
 from .propagation import GaussianPosterior, Propagation
 from .sampling import Draws
 
-__all__ = ["DrawnWeights", "FullDistribution", "FullPosterior", "NormalWeights", "Weights"]
+__all__ = [
+    "CoordinatePosterior",
+    "DrawnWeights",
+    "FullPosterior",
+    "NonlinearDistribution",
+    "NormalWeights",
+    "Weights",
+]
 
 EDGES = np.array(
     [0, 0.0025, 0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.14, 0.18, 0.22, 0.26, 0.3, 0.35, 0.4, 0.45]
@@ -32,12 +39,13 @@ EDGES = np.array(
 EDGES = np.concatenate([EDGES, [0.5], 1 - EDGES[::-1]])
 """Levels between which draws at a query point are replaced by a normal law with their mean and variance."""
 
+AnyLaw = LinearCombination | MixedLaw
 Parts = tuple[FloatArray, FloatArray, FloatArray]
 """Means and standard deviations of normal laws at m points, (k, m) each, and their probabilities, (k,)."""
 
 
 class Weights(Protocol):
-    """The posterior of the weights w of the coordinates."""
+    """The law of the weights w of the coordinates."""
 
     @property
     def mean(self) -> FloatArray:
@@ -49,8 +57,10 @@ class Weights(Protocol):
     def variance(self, phi: FloatArray) -> FloatArray:
         """Variance of phi'w at the rows of phi, (m,)."""
 
-    def parts(self, phi: FloatArray) -> Parts:
-        """The law of phi'w at the rows of phi, as a mixture of normal laws."""
+    def law(
+        self, phi: FloatArray, normal_std: FloatArray, noise: Noise | None, scale: Nodes, verbose: bool
+    ) -> AnyLaw:
+        """The law of phi'w + N(0, normal_std^2) + scale M at the rows of phi, (m,); without M if noise is None."""
 
     def rvs(self, size: int, generator: Any) -> FloatArray:
         """Draws of w, (size, r)."""
@@ -79,9 +89,12 @@ class NormalWeights:
         """Variance of phi'w, (m,)."""
         return np.asarray(np.sum(self._root(phi) ** 2, axis=0))
 
-    def parts(self, phi: FloatArray) -> Parts:
-        """One normal law."""
-        return (phi @ self.mean)[None], np.sqrt(self.variance(phi))[None], np.ones(1)
+    def law(
+        self, phi: FloatArray, normal_std: FloatArray, noise: Noise | None, scale: Nodes, verbose: bool
+    ) -> AnyLaw:
+        """The law of phi'w and independent variables, (m,)."""
+        parts = (phi @ self.mean)[None], np.sqrt(self.variance(phi))[None], np.ones(1)
+        return _mixture(parts, normal_std, noise, scale, verbose)
 
     def rvs(self, size: int, generator: Any) -> FloatArray:
         """Draws of w, (size, r)."""
@@ -110,7 +123,13 @@ class DrawnWeights:
         """Variance of phi'w, (m,)."""
         return np.asarray(np.var(self.draws @ phi.T, axis=0))
 
-    def parts(self, phi: FloatArray) -> Parts:
+    def law(
+        self, phi: FloatArray, normal_std: FloatArray, noise: Noise | None, scale: Nodes, verbose: bool
+    ) -> AnyLaw:
+        """The law of phi'w and independent variables, (m,)."""
+        return _mixture(self._parts(phi), normal_std, noise, scale, verbose)
+
+    def _parts(self, phi: FloatArray) -> Parts:
         """Draws between neighboring quantiles, each group as a normal law with its mean and variance."""
         values = np.sort(self.draws @ phi.T, axis=0)
         n = len(values)
@@ -128,7 +147,111 @@ class DrawnWeights:
         return np.asarray(self.draws[order[:size]])
 
 
-class FullPosterior(NonlinearPosterior):
+def _mixture(
+    parts: Parts, normal_std: FloatArray, noise: Noise | None, scale: Nodes, verbose: bool
+) -> MixedLaw:
+    """The mixture of the parts, each with the normal part, and with noise of each of the scales."""
+    means, stds, probabilities = parts
+    std = np.sqrt(stds**2 + normal_std**2)
+    if noise is None:
+        law = LinearCombination(as_noise("norm()"), std[..., None], loc=means, verbose=verbose)
+        return MixedLaw(law, probabilities)
+    scales, chances = scale
+    probabilities = np.outer(chances, probabilities).ravel()
+    shape = (len(probabilities), means.shape[1])
+    weights = np.broadcast_to(scales[:, None], (len(scales), *means.shape)).reshape(shape)[..., None]
+    means, std = (np.broadcast_to(part, (len(scales), *part.shape)).reshape(shape) for part in (means, std))
+    return MixedLaw(
+        LinearCombination(noise, weights, loc=means, normal_std=std, verbose=verbose), probabilities
+    )
+
+
+class CoordinatePosterior(NonlinearPosterior):
+    """A model f(x) = phi(x)'w + rest with a law of w.
+
+    Parameters
+    ----------
+    setting, noise, level, transform
+        As in :class:`NonlinearPosterior`.
+    coordinates : Coordinates
+    estimate : ndarray of shape (r + q,)
+        The weights of the estimate of f.
+    weights : Weights
+    """
+
+    laws: tuple[str, ...] = ("function", "observation")
+    """The random variables at x that the model has."""
+
+    def __init__(
+        self,
+        setting: str,
+        noise: Noise,
+        coordinates: Coordinates,
+        estimate: FloatArray,
+        weights: Weights,
+        level: NoiseLevel | None = None,
+        transform: Transform | None = None,
+    ) -> None:
+        super().__init__(setting, noise, level, transform)
+        self.coordinates, self.estimate, self.weights = coordinates, estimate, weights
+
+    def normal_root(self, phi: FloatArray) -> FloatArray:
+        """Rows whose squared lengths, with the rest, are the variance of f(x) that the law of w leaves out, (m, k)."""
+        return np.zeros((len(phi), 0))
+
+    def normal_variance(self, phi: FloatArray, rest: FloatArray) -> FloatArray:
+        """Variance of f(x) that the law of w leaves out, (m,)."""
+        return np.asarray(rest + np.sum(self.normal_root(phi) ** 2, axis=1))
+
+    def split(self, phi: FloatArray, rest: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Variances of f(x) by noise in the data and by unexplored inputs, (m,) each."""
+        return self.weights.variance(phi), self.normal_variance(phi, rest)
+
+    def mean(self, X: FloatArray) -> FloatArray:
+        """Estimate of f, (m,)."""
+        return np.asarray(self.coordinates.features(X)[0] @ self.estimate)
+
+    def mean_and_uncertainty(
+        self, X: FloatArray, noise_scale: FloatArray | None = None
+    ) -> tuple[FloatArray, Uncertainty]:
+        """Estimate of f and the variances by cause at the rows of X."""
+        phi, rest = self.coordinates.features(X)
+        return phi @ self.estimate, Uncertainty(*self.split(phi, rest), self.aleatoric(X, noise_scale))
+
+    def uncertainty(self, X: FloatArray, noise_scale: FloatArray | None = None) -> Uncertainty:
+        """Variances by cause at the rows of X."""
+        return self.mean_and_uncertainty(X, noise_scale)[1]
+
+    def mean_and_epistemic(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Estimate and variance of f at the rows of X."""
+        phi, rest = self.coordinates.features(X)
+        return phi @ self.estimate, self.weights.variance(phi) + self.normal_variance(phi, rest)
+
+    def normal_covariance(self, X: FloatArray, phi: FloatArray) -> FloatArray:
+        """Covariance of the part of f that the law of w leaves out, (m, m)."""
+        root = self.normal_root(phi)
+        return np.asarray(self.coordinates.rest_covariance(X) + root @ root.T)
+
+    def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Estimate of f, and the covariance of f at the rows of X, (m, m)."""
+        phi = self.coordinates.features(X)[0]
+        return phi @ self.estimate, self.weights.covariance(phi) + self.normal_covariance(X, phi)
+
+    def distribution(
+        self,
+        X: FloatArray,
+        of: str = "function",
+        verbose: bool = False,
+        noise_scale: FloatArray | None = None,
+    ) -> PredictiveDistribution:
+        """The random variable ``of`` at the rows of X, on the scale of y."""
+        distribution = NonlinearDistribution(self, X, of, verbose, noise_scale)
+        return (
+            distribution if self.transform is None else TransformedDistribution(distribution, self.transform)
+        )
+
+
+class FullPosterior(CoordinatePosterior):
     """The posterior of f given y, where the noise has a density.
 
     The variance of f(x) splits by the law of total variance: what would remain if f were known at the data's inputs
@@ -162,123 +285,69 @@ class FullPosterior(NonlinearPosterior):
         level: NoiseLevel | None = None,
         transform: Transform | None = None,
     ) -> None:
-        super().__init__(setting, noise, level, transform)
-        self.propagation, self.weights, self.draws = propagation, weights, draws
+        super().__init__(setting, noise, propagation.coordinates, weights.mean, weights, level, transform)
+        self.propagation, self.draws = propagation, draws
 
-    @property
-    def coordinates(self) -> Coordinates:
-        """Coordinates of f."""
-        return self.propagation.coordinates
-
-    def mean(self, X: FloatArray) -> FloatArray:
-        """Posterior mean of f, (m,)."""
-        return self.coordinates.features(X)[0] @ self.weights.mean
-
-    def mean_and_uncertainty(
-        self, X: FloatArray, noise_scale: FloatArray | None = None
-    ) -> tuple[FloatArray, Uncertainty]:
-        """Posterior mean of f and the variances by cause at the rows of X."""
-        phi, rest = self.coordinates.features(X)
-        variance, model = self.weights.variance(phi), rest
-        if self.coordinates.trend.kind:
-            known = np.minimum(
-                np.sum(solve_triangular(self._known_places, phi.T, lower=True) ** 2, axis=0), variance
-            )
-            variance, model = variance - known, rest + known
-        return phi @ self.weights.mean, Uncertainty(variance, model, self.aleatoric(X, noise_scale))
-
-    @property
-    def _known_places(self) -> FloatArray:
-        """Cholesky factor of the precision of w if f were known at the places, up to what the coordinates leave out."""
-        phi = self.coordinates.phi
+    def split(self, phi: FloatArray, rest: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Variances of f(x) by noise in the data and by unexplored inputs, (m,) each."""
+        variance = self.weights.variance(phi)
+        if not self.coordinates.trend.kind:
+            return variance, rest
+        # what is left of w if f were known at the places, up to what the coordinates leave out
+        at_places = self.coordinates.phi
         error = 1e5 * DROPPED * float(np.max(self.coordinates.kernel.diag(self.coordinates.places)))
-        return np.linalg.cholesky(np.diag(self.coordinates.precision) + phi.T @ phi / error)
-
-    def uncertainty(self, X: FloatArray, noise_scale: FloatArray | None = None) -> Uncertainty:
-        """Variances by cause at the rows of X."""
-        return self.mean_and_uncertainty(X, noise_scale)[1]
-
-    def mean_and_epistemic(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Posterior mean and variance of f at the rows of X."""
-        phi, rest = self.coordinates.features(X)
-        return phi @ self.weights.mean, self.weights.variance(phi) + rest
-
-    def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Posterior mean of f, and its covariance at the rows of X, (m, m)."""
-        phi = self.coordinates.features(X)[0]
-        return phi @ self.weights.mean, self.weights.covariance(phi) + self.coordinates.rest_covariance(X)
-
-    def distribution(
-        self,
-        X: FloatArray,
-        of: str = "function",
-        verbose: bool = False,
-        noise_scale: FloatArray | None = None,
-    ) -> PredictiveDistribution:
-        """The random variable ``of`` at the rows of X, on the scale of y."""
-        distribution = FullDistribution(self, X, of, verbose, noise_scale)
-        return (
-            distribution if self.transform is None else TransformedDistribution(distribution, self.transform)
-        )
+        factor = np.linalg.cholesky(np.diag(self.coordinates.precision) + at_places.T @ at_places / error)
+        left = np.minimum(np.sum(solve_triangular(factor, phi.T, lower=True) ** 2, axis=0), variance)
+        return variance - left, rest + left
 
 
-class FullDistribution(PredictiveDistribution):
-    """The posterior law of f(x), or of a new observation, with the methods of :class:`PredictiveDistribution`.
+class NonlinearDistribution(PredictiveDistribution):
+    """The law of the estimate, of f(x) or of a new observation, with the methods of :class:`PredictiveDistribution`.
 
     Parameters
     ----------
-    posterior : FullPosterior
+    posterior : CoordinatePosterior
     X : ndarray of shape (m, d)
-    of : {"function", "observation"}
+    of : {"estimate", "function", "observation"}
     verbose : bool
     noise_scale : ndarray of shape (m,), default=None
     """
 
     def __init__(
         self,
-        posterior: FullPosterior,
+        posterior: CoordinatePosterior,
         X: FloatArray,
         of: str,
         verbose: bool = False,
         noise_scale: FloatArray | None = None,
     ) -> None:
-        if of not in ("function", "observation"):
-            msg = f"of must be 'function' or 'observation' with {posterior.setting}, whose estimate has no law; got {of!r}"
-            raise ValueError(msg)
+        if of not in posterior.laws:
+            names = " or ".join(map(repr, posterior.laws))
+            raise ValueError(f"of must be {names} with {posterior.setting}, got {of!r}")
         self.of, self.scale = of, posterior.output_scale
-        self._full, self._X = posterior, X
+        self._model, self._X = posterior, X
         phi, rest = posterior.coordinates.features(X)
-        self.mu = phi @ posterior.weights.mean
-        means, stds, probabilities = posterior.weights.parts(phi)
-        loc, std = means - self.mu, np.sqrt(stds**2 + rest)
-        if of == "function":
-            law = LinearCombination(as_noise("norm()"), std[..., None], loc=loc, verbose=verbose)
-        else:
-            self._fresh = observation_scale(posterior.level, X, noise_scale)
-            scale, chances = self._fresh
-            probabilities = np.outer(chances, probabilities).ravel()
-            shape = (len(probabilities), len(X))
-            weights = np.broadcast_to(scale[:, None], (len(scale), *loc.shape)).reshape(shape)[..., None]
-            loc, std = (
-                np.broadcast_to(part, (len(scale), *part.shape)).reshape(shape) for part in (loc, std)
-            )
-            law = LinearCombination(posterior.noise, weights, loc=loc, normal_std=std, verbose=verbose)
-        self.law: Any = MixedLaw(law, probabilities)
+        self._phi, self.mu = phi, np.zeros(len(X))
+        std = np.sqrt(0 * rest if of == "estimate" else posterior.normal_variance(phi, rest))
+        self._fresh = observation_scale(posterior.level, X, noise_scale)
+        noise = posterior.noise if of == "observation" else None
+        self.law: Any = posterior.weights.law(phi, std, noise, self._fresh, verbose)
 
     def rvs(self, size: int = 1, random_state: RandomState = None) -> FloatArray:
         """Draw functions on all of X, (size, m); of observations, each with fresh noise."""
-        generator, posterior = as_generator(random_state), self._full
-        phi, _ = posterior.coordinates.features(self._X)
-        values, vectors = np.linalg.eigh(posterior.coordinates.rest_covariance(self._X))
-        draws = posterior.weights.rvs(size, generator) @ phi.T
-        draws += generator.standard_normal(draws.shape) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
+        generator, posterior = as_generator(random_state), self._model
+        draws = posterior.weights.rvs(size, generator) @ self._phi.T
+        if self.of != "estimate":
+            values, vectors = np.linalg.eigh(posterior.normal_covariance(self._X, self._phi))
+            draws += generator.standard_normal(draws.shape) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
         if self.of == "observation":
             scale, chances = self._fresh
             part = generator.choice(len(scale), size=draws.shape, p=chances)
-            scale = scale[part, np.arange(scale.shape[1])]
-            draws += scale * posterior.noise.rvs(draws.shape, random_state=generator)
-        return draws
+            draws += scale[part, np.arange(scale.shape[1])] * posterior.noise.rvs(
+                draws.shape, random_state=generator
+            )
+        return np.asarray(draws)
 
     def chaos(self) -> ChaosForm:
         """Raise an error: the chaos form is that of an estimate that is linear in y."""
-        return self._full.chaos(self._X)  # type: ignore[no-any-return]
+        return self._model.chaos(self._X)  # type: ignore[no-any-return]

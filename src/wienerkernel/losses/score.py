@@ -1,0 +1,149 @@
+"""What a loss makes of the noise: the constant it adds, and its asymptotic variance; and the loss that makes it smallest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+
+from .._typing import FloatArray
+from ..noise import Noise
+from .convex import Curve, Huber, Loss, Pinball
+from .density import NoiseDensity
+from .tilted import tilted_moments
+
+__all__ = ["Score", "efficient_loss"]
+
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
+NORMAL_NODES, NORMAL_WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
+NORMAL_WEIGHTS = NORMAL_WEIGHTS / NORMAL_WEIGHTS.sum()
+LEVELS = np.concatenate(
+    [10.0 ** np.arange(-12.0, -1.0), np.arange(0.05, 0.96, 0.05), 1 - 10.0 ** np.arange(-2.0, -13.0, -1)]
+)
+ROUNDS = 30
+TAUS = np.array([0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5])
+TAUS = np.concatenate([TAUS, 1 - TAUS[-2::-1]])
+DELTAS = np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0])
+"""Candidates for the efficient loss; those of Huber's in distances of the quantiles 5 % and 95 %."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """Moments of psi(M - c).
+
+    Attributes
+    ----------
+    center : float
+        c, with E psi(M - c) = 0.
+    square : float
+        E psi^2.
+    slope : float
+        h = E psi'(M - c + s Z), smoothed on the scale s of the posterior standard deviation.
+    freedom : float
+        Effective number of parameters sum_k lambda_k / (lambda_k + V).
+    """
+
+    center: float
+    square: float
+    slope: float
+    freedom: float
+
+    @property
+    def variance(self) -> float:
+        """Asymptotic variance V = E psi^2 / h^2: the variance of normal noise that is as harmful."""
+        return self.square / self.slope**2
+
+    @classmethod
+    def of(cls, curve: Curve, noise: Noise, spectrum: FloatArray) -> Score:
+        """The score of a loss, for data whose kernel matrix has these eigenvalues."""
+        center = _center(curve, noise)
+        square = _mean(curve, noise, center, 2)
+        n = len(spectrum)
+        variance, freedom = noise.var(), 1.0
+        for _ in range(ROUNDS):
+            freedom = float(np.sum(spectrum / (spectrum + variance)))
+            std = np.sqrt(variance * max(freedom, 1e-3) / n)
+            slope = _slope(curve, noise, center, std)
+            new = square / slope**2
+            if abs(np.log(new / variance)) < 1e-4:
+                break
+            variance = np.sqrt(variance * new)
+        return cls(center, square, slope, freedom)
+
+
+def _split(curve: Curve, noise: Noise, center: float) -> tuple[Curve, int]:
+    """The curve with further vertices where the law of M - c changes, and the index of the one at its median."""
+    median = float(noise.ppf(0.5)) - center
+    points = np.append(noise.ppf(LEVELS) - center, median)
+    points = points[
+        np.isfinite(points) & (np.searchsorted(curve.r, points) % len(curve.r) > 0)
+    ]  # inside, not at an end
+    points = np.setdiff1d(points, curve.r)
+    r = np.concatenate([curve.r, points])
+    order = np.argsort(r, kind="stable")
+    fine = Curve(r[order], np.concatenate([curve.u, np.interp(points, curve.r, curve.u)])[order])
+    return fine, int(np.searchsorted(fine.r, median))
+
+
+def _mean(curve: Curve, noise: Noise, center: float, power: int) -> float:
+    """E psi(M - c)^power, by parts: the value at the median, and increments times the probabilities beyond them."""
+    (r, u), at = _split(curve, noise, center)
+    at = min(at, len(r) - 1)
+    half, middle = np.diff(r)[:, None] / 2, ((r[1:] + r[:-1]) / 2)[:, None]
+    z = middle + half * NODES  # a step has the same node eight times
+    share = 0.5 * WEIGHTS
+    psi = (u[1:] + u[:-1])[:, None] / 2 + (np.diff(u) / 2)[:, None] * NODES
+    growth = np.diff(u)[:, None] * share * (1 if power == 1 else 2 * psi)
+    above = np.arange(len(half)) >= at
+    total = float(np.sum(growth[above] * noise.sf(z[above] + center)))
+    total -= float(np.sum(growth[~above] * noise.cdf(z[~above] + center)))
+    return total + float(u[at] ** power)
+
+
+def _center(curve: Curve, noise: Noise) -> float:
+    """The c with E psi(M - c) = 0."""
+    if len(curve.r) == 2 and curve.r[0] == curve.r[1]:  # a quantile
+        return float(noise.ppf(curve.u[1] / (curve.u[1] - curve.u[0])) - curve.r[0])
+    ends = noise.ppf(np.array([1e-9, 1 - 1e-9])) - np.clip(0.0, curve.r[0], curve.r[-1])
+    values = [_mean(curve, noise, float(end), 1) for end in ends]
+    if not values[0] * values[1] < 0:
+        return noise.mean()
+    low, high = ends.tolist()
+    return float(brentq(lambda c: _mean(curve, noise, c, 1), low, high, xtol=1e-12 * noise.std(), rtol=1e-14))
+
+
+def _slope(curve: Curve, noise: Noise, center: float, std: float) -> float:
+    """E psi'(M - c + std Z): steps times the smoothed density, and slopes times probabilities."""
+    r, u = curve
+    width, rise = np.diff(r), np.diff(u)
+    total, steps = 0.0, (width == 0) & (rise > 0)
+    if steps.any():
+        density = NoiseDensity.of(noise)
+        at = (r[:-1][steps] + center - density.loc) / density.scale
+        smooth = tilted_moments(density, at, np.full(len(at), std / density.scale)).log_integral
+        total += float(rise[steps] @ np.exp(smooth)) / density.scale
+    slanted = np.flatnonzero((width > 0) & (rise > 0))
+    if len(slanted):
+        below = noise.cdf(r[:, None] + center - std * NORMAL_NODES) @ NORMAL_WEIGHTS
+        total += float(np.sum((rise / np.where(width > 0, width, 1.0))[slanted] * np.diff(below)[slanted]))
+    return total
+
+
+def efficient_loss(noise: Noise, spectrum: FloatArray) -> Loss:
+    """The Huber or pinball loss with the smallest asymptotic variance for this noise.
+
+    A quantile needs samples on both sides: at least half as many as there are effective parameters.
+    """
+    density, n = NoiseDensity.of(noise), len(spectrum)
+    losses: list[Loss] = [Pinball(float(tau)) for tau in TAUS]
+    losses += [Huber(float(delta * density.spread * density.scale)) for delta in DELTAS]
+    best: tuple[float, Loss] | None = None
+    for loss in losses:
+        score = Score.of(loss.curve(noise), noise, spectrum)
+        if isinstance(loss, Pinball) and min(loss.tau, 1 - loss.tau) < score.freedom / (2 * n):
+            continue
+        if best is None or score.variance < best[0]:
+            best = score.variance, loss
+    assert best is not None
+    return best[1]

@@ -1,0 +1,166 @@
+"""Minimize sum_i rho(y_i - phi_i'w) + (lam / 2) w'Dw for many right-hand sides y at once.
+
+The method of multipliers smooths steps of psi = rho', and Newton steps in the few coordinates w solve the smooth
+problems (a semismooth Newton augmented Lagrangian method, Li, Sun and Toh 2018). The multipliers u = psi(y - phi'w) are
+the dual variables, so that the optimality conditions can be checked without tolerance for the smoothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._typing import FloatArray
+from .convex import Curve
+
+__all__ = ["Solution", "minimize_loss"]
+
+OPTIMAL = 1e-10
+OUTER, INNER = 60, 60
+FEW = 64
+"""Number of coordinates up to which the Hessians of all problems come from one product of matrices."""
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Minimizers of b problems.
+
+    Attributes
+    ----------
+    w : ndarray of shape (r, b)
+    u : ndarray of shape (n, b)
+        Dual variables psi(y - phi'w).
+    kkt : ndarray of shape (b,)
+        Violation of the optimality conditions: distance of residuals from the curve of psi, relative to the size of y, and
+        of the gradient from 0, relative to that of its terms.
+    """
+
+    w: FloatArray
+    u: FloatArray
+    kkt: FloatArray
+
+
+class _Smooth:
+    """psi with steps smoothed: the polyline through (r + gamma u, u), its slope and its integral."""
+
+    def __init__(self, curve: Curve, gamma: float) -> None:
+        self.v, self.u = curve.r + gamma * curve.u, curve.u
+        keep = np.concatenate([[True], np.diff(self.v) > 0])
+        self.v, self.u = self.v[keep], self.u[keep]
+        self.slope = np.concatenate([[0.0], np.diff(self.u) / np.diff(self.v), [0.0]])
+        areas = np.diff(self.v) * (self.u[1:] + self.u[:-1]) / 2
+        self.area = np.concatenate([[0.0], np.cumsum(areas)])
+
+    def all(self, v: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Integral, value and slope."""
+        piece = np.searchsorted(self.v, v)
+        left = np.maximum(piece - 1, 0)
+        slope, away = self.slope[piece], v - self.v[left]
+        value = self.u[left] + slope * away
+        return self.area[left] + away * (self.u[left] + value) / 2, value, slope
+
+
+def minimize_loss(
+    phi: FloatArray,
+    precision: FloatArray,
+    y: FloatArray,
+    curve: Curve,
+    lam: float,
+    start: FloatArray | None = None,
+) -> Solution:
+    """Solve the problems of all columns of y, (n, b).
+
+    Parameters
+    ----------
+    phi : ndarray of shape (n, r)
+    precision : ndarray of shape (r,)
+        The diagonal of D.
+    y : ndarray of shape (n, b)
+    curve : Curve
+    lam : float
+    start : ndarray of shape (r,), optional
+
+    Returns
+    -------
+    Solution
+    """
+    n, b = y.shape
+    ridge = lam * precision
+    w = np.zeros((phi.shape[1], b)) if start is None else np.repeat(start[:, None], b, axis=1)
+    u, kkt = np.zeros((n, b)), np.full(b, np.inf)
+    steps = bool(np.any(np.diff(curve.r) == 0))
+    size = np.max(np.abs(y), axis=0)
+    size[size == 0] = 1.0
+    typical = float(np.median(np.std(y - phi @ w, axis=0))) or float(size.min())
+    gamma = first = 0.1 * typical / float(np.ptp(curve.u)) if steps else 0.0
+    open_ = np.arange(b)
+    for _ in range(OUTER):
+        smooth = _Smooth(curve, gamma)
+        shifted = y[:, open_] + gamma * u[:, open_]
+        w[:, open_] = _newton(phi, ridge, shifted, smooth, w[:, open_], size[open_])
+        _, new, slope = smooth.all(shifted - phi @ w[:, open_])
+        gradient = np.abs(phi.T @ new - ridge[:, None] * w[:, open_]).max(axis=0)
+        scale = _gradient_scale(phi, new, slope, size[open_])
+        primal = gamma * np.abs(new - u[:, open_]).max(axis=0) / size[open_]
+        u[:, open_], kkt[open_] = new, np.maximum(primal, gradient / scale)
+        open_ = open_[kkt[open_] > OPTIMAL]
+        if not len(open_) or not steps:
+            break
+        gamma = max(0.3 * gamma, 1e-6 * first)
+    return Solution(w, u, kkt)
+
+
+def _newton(
+    phi: FloatArray, ridge: FloatArray, y: FloatArray, smooth: _Smooth, w: FloatArray, size: FloatArray
+) -> FloatArray:
+    """Damped Newton steps for smooth problems, (r, b)."""
+    w = w.copy()
+    open_ = np.arange(w.shape[1])
+    # where no residual is on a slope, nothing but this holds the trend
+    held = np.where(ridge == 0, 1e-9 * np.sum(phi**2, axis=0) * smooth.slope.max(), ridge)
+    area, value, slope = smooth.all(y - phi @ w)
+    objective = area.sum(axis=0) + 0.5 * ridge @ w**2
+    for _ in range(INNER):
+        gradient = ridge[:, None] * w[:, open_] - phi.T @ value
+        going = np.abs(gradient).max(axis=0) > 1e-13 * _gradient_scale(phi, value, slope, size[open_])
+        if not going.any():
+            break
+        open_, gradient, slope = open_[going], gradient[:, going], slope[:, going]
+        step = _solve(phi, held, slope, gradient)
+        along = np.einsum("ij,ij->j", gradient, step)
+        base, length = objective[open_], np.ones(len(open_))
+        current, residual, jump = w[:, open_], y[:, open_] - phi @ w[:, open_], phi @ step
+        for _ in range(60):
+            area, value, slope = smooth.all(residual + length * jump)
+            trial = area.sum(axis=0) + 0.5 * ridge @ (current - length * step) ** 2
+            bad = trial > base - 1e-4 * length * along + 1e-14 * np.abs(base)
+            if not bad.any():
+                break
+            length[bad] /= 2
+        w[:, open_], objective[open_] = current - length * step, np.minimum(trial, base)
+        stuck = length * np.abs(jump).max(axis=0) < 1e-15 * size[open_]
+        open_, value, slope = open_[~stuck], value[:, ~stuck], slope[:, ~stuck]
+        if not len(open_):
+            break
+    return w
+
+
+def _gradient_scale(phi: FloatArray, u: FloatArray, slope: FloatArray, size: FloatArray) -> FloatArray:
+    """Size of the terms of the gradient, (b,), counting what rounding errors of y make of u."""
+    return np.asarray((np.abs(phi).T @ (np.abs(u) + 1e-5 * size * slope)).max(axis=0) + 1e-300)
+
+
+def _solve(phi: FloatArray, ridge: FloatArray, slope: FloatArray, gradient: FloatArray) -> FloatArray:
+    """(Phi' diag(slope) Phi + diag(ridge))^-1 gradient for each column, (r, b)."""
+    r, b = gradient.shape
+    if r <= FEW:
+        products = (phi[:, :, None] * phi[:, None, :]).reshape(len(phi), r * r)
+        hessian = (slope.T @ products).reshape(b, r, r) + np.diag(ridge)
+        return np.asarray(np.linalg.solve(hessian, gradient.T[..., None])[..., 0].T)
+    columns = []
+    for k in range(b):
+        active = slope[:, k] > 0
+        part = phi[active] * np.sqrt(slope[active, k])[:, None]
+        columns.append(np.linalg.solve(part.T @ part + np.diag(ridge), gradient[:, k]))
+    return np.stack(columns, axis=1)
