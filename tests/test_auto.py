@@ -1,11 +1,14 @@
 """Noise levels and scales at prediction, and noise="auto", through the estimator."""
 
+import sys
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from wienerkernel import RBF, LinearCombination, WienerKernelRegressor
+from wienerkernel.tuning import joint
 
 KERNEL = 2.0 * RBF(1.0)
 X = np.linspace(0, 3, 15)[:, None]
@@ -156,3 +159,142 @@ def test_units_do_not_matter():
 def test_the_new_parameters_are_those_of_an_estimator():
     model = WienerKernelRegressor(noise="auto", noise_level="input", transform="box-cox")
     assert clone(model).get_params()["transform"] == "box-cox"
+
+
+def test_auto_is_not_tuned_by_leave_one_out():
+    with pytest.raises(ValueError, match="set tuning='likelihood'"):
+        WienerKernelRegressor(noise="auto", tuning="loo").fit(X, Y)
+
+
+def test_restarts_search_from_other_points_and_never_end_lower():
+    inputs, y = skewed(0, n=40)
+    results = [
+        WienerKernelRegressor(noise="auto", n_restarts=n, random_state=seed).fit(inputs, y).tuning_result_
+        for n, seed in ((0, 0), (2, 0), (2, 0), (2, 1))
+    ]
+    assert results[1].n_evaluations > 2 * results[0].n_evaluations
+    assert results[1].parameters == results[2].parameters
+    assert results[1].n_evaluations != results[3].n_evaluations
+    assert all(result.value >= results[0].value - 1e-3 for result in results)
+
+
+@pytest.mark.parametrize("level", ["input", "mean"])
+def test_a_level_needs_samples_and_a_warning_says_that_it_is_constant(level):
+    with pytest.warns(
+        UserWarning, match=f"noise_level='{level}' needs at least 20 samples, got 15: the level is constant"
+    ):
+        model = WienerKernelRegressor(noise_level=level).fit(X, Y)
+    assert model.tuning_result_.level is None
+    assert model.tuning_result_.level_evidence is None
+    np.testing.assert_array_equal(model.predict(Z), WienerKernelRegressor().fit(X, Y).predict(Z))
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (lambda inputs: 0 * inputs[:, 0], "positive and finite, got 0.0 for row 0"),
+        (lambda inputs: np.where(inputs[:, 0] > 1, np.nan, 1.0), "positive and finite, got nan for row"),
+        (lambda inputs: -1 + 0 * inputs[:, 0], "positive and finite, got -1.0"),
+        (lambda inputs: 1 + inputs, r"one value for each of the 15 rows of X, got shape \(15, 1\)"),
+        (lambda _: 1.0, r"got shape \(\)"),
+        (lambda inputs: [1.0] * (len(inputs) - 1), r"got shape \(14,\)"),
+        (lambda inputs: ["a"] * len(inputs), "real numbers"),
+        (lambda inputs: 1 + 1j * inputs[:, 0], "real numbers"),
+    ],
+)
+@pytest.mark.parametrize("tuning", [None, "likelihood"])
+def test_level_functions_that_return_nonsense_are_refused(returned, message, tuning):
+    with pytest.raises(ValueError, match=message):
+        WienerKernelRegressor(noise_level=returned, tuning=tuning).fit(X, Y)
+
+
+def test_a_level_function_that_fails_at_new_inputs_is_refused_there():
+    model = WienerKernelRegressor(noise_level=lambda inputs: 4.0 - inputs[:, 0], tuning=None).fit(X, Y)
+    far = [[5.0]]
+    for ask in (
+        lambda: model.predict_noise_scale(far),
+        lambda: model.uncertainty(far),
+        lambda: model.predict_interval(far),
+        lambda: model.score_report(far, [0.0]),
+        lambda: model.partial_fit(far, [0.0]),
+    ):
+        with pytest.raises(ValueError, match=r"positive and finite, got -1\.0 for row 0"):
+            ask()
+
+
+def test_correlated_noise_has_given_levels_only():
+    matrix = np.eye(15) + 0.2 * np.tri(15)
+
+    def level(inputs):
+        return 1 + inputs[:, 0]
+
+    given = WienerKernelRegressor(KERNEL, noise=GAMMA, noise_level=level, tuning=None).fit(
+        X, Y, noise_scale=matrix
+    )
+    same = WienerKernelRegressor(KERNEL, noise=GAMMA, tuning=None).fit(
+        X, Y, noise_scale=level(X)[:, None] * matrix
+    )
+    np.testing.assert_allclose(given.predict(Z), same.predict(Z), rtol=1e-12)
+    np.testing.assert_allclose(given.uncertainty(Z).noise, same.uncertainty(Z).noise, rtol=1e-12)
+    np.testing.assert_allclose(
+        given.uncertainty(Z).aleatoric, same.uncertainty(Z).aleatoric * level(Z) ** 2, rtol=1e-12
+    )
+    more = np.eye(30)
+    inputs, y = skewed(0, n=30)
+    for options in ({"noise": "auto"}, {"noise_level": "input"}, {"transform": "yeo-johnson"}):
+        with pytest.raises(ValueError, match=r"noise_scale must have shape \(30,\)"):
+            WienerKernelRegressor(**options).fit(inputs, y, noise_scale=more)
+
+
+LEARNED = [
+    {"noise": "auto"},
+    {"noise_level": "input", "noise": "laplace", "transform": "box-cox"},
+    {"noise_level": "mean", "transform": "log"},
+    {"noise_level": lambda inputs: 1 + inputs[:, 0], "transform": "yeo-johnson", "trend": "linear"},
+]
+
+
+@pytest.mark.parametrize("options", LEARNED)
+def test_a_given_scale_multiplies_the_level_and_updates_equal_a_refit(options):
+    inputs, y = skewed(1, n=30)
+    inputs, y, scale = np.round(inputs, 1), y + 2.0, np.linspace(0.5, 2.0, 30)
+    model = WienerKernelRegressor(**options).fit(inputs[:27], y[:27], noise_scale=scale[:27])
+    found = model.posterior_
+    level = np.ones(27) if found.level is None else found.level(inputs[:27])
+    np.testing.assert_allclose(found.smoother.samples.scale, scale[:27] * level, rtol=1e-12)
+    transform = found.transform and (
+        found.transform,
+        found.transform.inverse,
+        lambda values: np.exp(found.transform.log_derivative(values)),
+    )
+    fixed = {"noise": model.noise_, "noise_level": found.level, "transform": transform, "tuning": None}
+    trend = options.get("trend", "constant")
+    model.partial_fit(inputs[27:], y[27:], noise_scale=scale[27:]).forget([0, 5, 28])
+    left = np.delete(np.arange(30), [0, 5, 28])
+    again = WienerKernelRegressor(model.kernel_, trend=trend, **fixed).fit(
+        inputs[left], y[left], noise_scale=scale[left]
+    )
+    np.testing.assert_allclose(model.predict(Z), again.predict(Z), rtol=1e-8)
+    np.testing.assert_allclose(model.uncertainty(Z).total, again.uncertainty(Z).total, rtol=1e-8)
+    np.testing.assert_allclose(model.predict_interval(Z), again.predict_interval(Z), rtol=1e-7)
+    np.testing.assert_allclose(model.score_report().pit, again.score_report().pit, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(model.log_likelihood(), again.log_likelihood(), rtol=1e-8)
+
+
+def test_many_samples_are_thinned_for_the_search(monkeypatch):
+    monkeypatch.setattr(sys.modules["wienerkernel.tuning.learn"], "MOST", 60)
+    inputs, y = skewed(2, n=150)
+    model = WienerKernelRegressor(noise="auto").fit(inputs, np.exp(y))
+    assert len(model.posterior_.smoother.targets) == 150
+    sizes = []
+    call = joint.JointLikelihood.__call__
+    monkeypatch.setattr(
+        joint.JointLikelihood,
+        "__call__",
+        lambda self, values: (sizes.append(len(self.data.y)), call(self, values))[1],
+    )
+    again = WienerKernelRegressor(noise="auto").fit(inputs, np.exp(y))
+    assert set(sizes) == {60}
+    np.testing.assert_array_equal(model.predict(Z), again.predict(Z))
+    with pytest.raises(ValueError, match="positive responses"):
+        WienerKernelRegressor(transform="box-cox").fit(inputs, np.append(np.exp(y)[:-1], -1.0))

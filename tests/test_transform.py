@@ -159,7 +159,5 @@ def test_what_a_transform_does_not_have_is_refused():
         model.predict_distribution(Z).chaos()
     with pytest.raises(ValueError, match="need tuning"):
         WienerKernelRegressor(KERNEL, transform="box-cox", tuning=None).fit(X, Y)
-    with pytest.raises(ValueError, match="single output"):
-        WienerKernelRegressor(KERNEL, transform="log").fit(X, np.stack([Y, Y], axis=1))
     with pytest.raises(ValueError, match="positive responses"):
         model.partial_fit([[9.0]], [-1.0])

@@ -599,7 +599,10 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         """
         query = arrays.as_numpy(self._query(X))
         one = np.ones(len(query))
-        return np.asarray(each(self._fitted, lambda p: one if p.level is None else p.level(query)))
+        level = each(
+            self._fitted, lambda p: one if p.level is None else checked_level(p.level(query), len(one))
+        )
+        return np.asarray(level)
 
     def uncertainty(self, X: ArrayLike, noise_scale: ArrayLike | None = None) -> Uncertainty:
         """Split the variance at the rows of X by cause.

@@ -305,7 +305,9 @@ def test_fit_says_what_auto_found(skewed, run, tmp_path):
     assert code == 0, said
     found = WienerKernelRegressor(noise="auto").fit(X, y).tuning_result_
     assert f"  transform  box-cox, exponent {round(found.transform.lam, 3):g}" in shown
+    assert f"(log posterior {found.transform_gain:+.1f} compared with none)" in shown
     assert f"(log evidence {found.level_evidence:+.1f})" in shown
+    assert "normal: no other shape" in shown or "compared with normal noise" in shown
     assert shown.count("  level      ") == 1
     assert "averaged over the data; on the transformed scale\n" in shown
     fitted = load(tmp_path / "m.wk")
@@ -329,13 +331,17 @@ def test_fit_says_between_which_levels_the_noise_varies(run, tmp_path):
     y = np.sin(x) + 0.1 * np.exp(0.5 * x) * rng.normal(size=60)
     np.savetxt(tmp_path / "d.csv", np.column_stack([x, y]), "%.17g", ",", header="x,y", comments="")
     command = ["fit", tmp_path / "d.csv", "--target", "y", "-o", tmp_path / "m.wk", "--force"]
-    _, shown, _ = run(*command, "--noise-level", "input")
+    _, shown, _ = run(*command, "--noise", "norm", "--noise-level", "input")
     model = WienerKernelRegressor(noise_level="input", random_state=0).fit(x[:, None], y)
     low, high = np.quantile(model.predict_noise_scale(x[:, None]), [0, 1])
     assert f"  level      varies with x between {low:.3g} and {high:.3g} times the noise" in shown
     assert "transform" not in shown
-    assert "level" not in run(*command)[1]
-    assert "transform  none: only positive observations" in run(*command, "--noise", "auto")[1]
+    assert "level" not in run(*command, "--noise", "norm")[1]
+    assert "level" not in run(*command, "--tuning", "loo")[1]
+    bare = run(*command)[1]
+    assert "transform  none: only positive observations" in bare
+    assert bare == run(*command, "--noise", "auto")[1]
+    assert load(tmp_path / "m.wk").noise == "auto"
 
 
 def test_fit_says_why_a_level_is_constant(run, tmp_path):
@@ -413,7 +419,8 @@ def test_all_commands_take_a_model_with_a_transform_and_a_level(auto, new, run, 
         (["--transform", "box-cox"], 1, "--transform box-cox needs positive numbers, but column 'y' has -"),
         (["--transform", "box-cox", "--tuning", "none"], 2, "need estimation: remove --tuning none"),
         (["--noise-level", "input", "--tuning", "none"], 2, "need estimation: remove --tuning none"),
-        (["--noise", "auto", "--tuning", "none"], 2, "needs estimation: remove --tuning none"),
+        (["--noise", "auto", "--tuning", "none"], 2, "estimated by likelihood: remove --tuning none"),
+        (["--noise", "auto", "--tuning", "loo"], 2, "estimated by likelihood: remove --tuning loo"),
     ],
 )
 def test_mistakes_about_levels_scales_and_transforms_are_one_line(

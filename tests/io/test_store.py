@@ -141,7 +141,7 @@ def assert_same_scales(one, other):
     for ask in asked:
         np.testing.assert_array_equal(ask(one), ask(other), strict=True)
     assert one.posterior_.transform == other.posterior_.transform
-    for name in ("level_evidence", "shape_gain", "parameters", "n_evaluations", "value"):
+    for name in ("level_evidence", "transform_gain", "shape_gain", "parameters", "n_evaluations", "value"):
         assert getattr(one.tuning_result_, name) == getattr(other.tuning_result_, name)
     assert other.tuning_result_.level is other.posterior_.level
     assert other.tuning_result_.transform is other.posterior_.transform
@@ -970,7 +970,7 @@ RBF_NODE = {"kind": "rbf", "length_scale": 1.0, "length_scale_bounds": [0.1, 10.
         (set_at("transform", "free", 1), "expected one of"),
         (set_at("single_output", False), "single output"),
         (set_at("tuned", "level_evidence", "nan"), "expected a number"),
-        (set_at("tuned", "shape_gain", None), "expected a number"),
+        (set_at("tuned", "shape_gain", "much"), "expected a number"),
         (set_at("parameters", "noise_level", "output"), "expected one of"),
         (set_at("parameters", "noise_level", {"kind": "fitted", "more": 1}), "expected the entries"),
         (set_at("parameters", "noise_level", ["input"]), "expected one of"),

@@ -49,11 +49,11 @@ def fit(
     noise: Annotated[
         str | None,
         option(
-            "Noise law: known, as `gamma(0.25, scale=2)`; a family, as `gamma`, whose scale and shape are estimated; "
-            "`residuals`, whose shape is taken from the data; or `auto`, which estimates the level, the shape and, for "
-            "positive observations, a transform.",
+            "Noise law: `auto`, which estimates the level, the shape and, for positive observations, a transform; known, as "
+            "`gamma(0.25, scale=2)`; a family, as `norm` or `gamma`, whose scale and shape are estimated; or `residuals`, "
+            "whose shape is taken from the data.",
             "LAW",
-            "normal with unknown variance",
+            "auto; norm with --tuning loo or none",
         ),
     ] = None,
     noise_level: Annotated[
@@ -113,7 +113,8 @@ def fit(
     may_write(output, force)
     with notes():
         tuned = _none(tuning)
-        law = _checked_noise(noise, tuned is not None)
+        noise = "auto" if noise is None and tuned == "likelihood" else noise
+        law = _checked_noise(noise, tuned)
         _kernel(kernel)
         if tuned is None and (noise_level != "none" or transform in ("box-cox", "yeo-johnson")):
             raise UsageError(
@@ -148,11 +149,11 @@ def _none(choice: str) -> str | None:
     return None if choice == "none" else choice
 
 
-def _checked_noise(text: str | None, tuned: bool) -> str | None:
+def _checked_noise(text: str | None, tuned: str | None) -> str | None:
     """The noise as given, after it has been parsed, so that an error in it is reported before the data are read."""
     if text is not None and text.strip() == "auto":
-        if not tuned:
-            raise UsageError("--noise auto needs estimation: remove --tuning none")
+        if tuned != "likelihood":
+            raise UsageError(f"--noise auto is estimated by likelihood: remove --tuning {tuned or 'none'}")
         return "auto"
     if text is not None:
         from ..noise.family import known_noise, noise_model
@@ -276,21 +277,27 @@ def _level_and_transform(
     from ..noise.level import LEVELS
 
     tuned, auto = model.tuning_result_, model.noise == "auto"
-    if tuned is not None and tuned.shape_gain > 0:
+    if auto and tuned.shape_gain:
         yield "", f"leave-one-out log score {tuned.shape_gain:+.1f} compared with normal noise"
+    elif auto:
+        yield "", "normal: no other shape has a clearly better leave-one-out log score"
     if tuned is not None and (auto or model.noise_level in LEVELS):
-        evidence = f"log evidence {tuned.level_evidence:+.1f}"
+        evidence = f"log evidence {tuned.level_evidence or 0:+.1f}"
         if tuned.level is not None:
             names = model.feature_names_in_
             by = "the mean" if model.noise_level == "mean" else names[0] if len(names) == 1 else "the inputs"
             level = model.predict_noise_scale(X)
             extent = f"between {level.min():.3g} and {level.max():.3g} times the noise"
             yield "level", f"varies with {by} {extent} ({evidence})"
-        elif tuned.level_evidence == 0:
+        elif tuned.level_evidence is None:
             yield "level", "constant: too few samples to estimate a varying one"
         else:
             yield "level", f"constant: a varying one has lower evidence ({evidence})"
     if transform := scale_name(model):
-        yield "transform", transform
+        gain = None if tuned is None else tuned.transform_gain
+        yield (
+            "transform",
+            transform + ("" if gain is None else f" (log posterior {gain:+.1f} compared with none)"),
+        )
     elif auto and (y <= 0).any():
         yield "transform", "none: only positive observations are transformed"

@@ -140,7 +140,10 @@ def check_noise_level(level: Any) -> Any:
 
 def checked_level(values: Any, n: int) -> FloatArray:
     """Values of a level function at n inputs, which must be positive."""
-    array = np.asarray(values, dtype=float)
+    array = np.asarray(values)
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"noise_level(X) must return real numbers, got an array of {array.dtype}")
+    array = array.astype(float)
     if array.shape != (n,):
         raise ValueError(
             f"noise_level(X) must return one value for each of the {n} rows of X, got shape {array.shape}"

@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
 
-from .._typing import FloatArray
+from .._typing import FloatArray, RandomState
 from ..backend import arrays
 from ..backend.linalg import NotPositiveDefiniteError, add_outer, solve_lower_transposed
 from ..kernels import RBF, Kernel
+from ..noise.base import as_generator
 from ..noise.family import Family
 from ..noise.level import BOUND, FittedMean, Level, features
 from ..smoother import Smoother
@@ -36,7 +38,11 @@ MEMORY = 20
 MEAN_ROUNDS = 2
 JITTER = 1e-10
 
+NONE = 1.0
+"""Exponent of a transform that changes nothing but the units."""
+
 Prior = Callable[[FloatArray], tuple[float, FloatArray]]
+Bounds = list[tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -190,8 +196,10 @@ class JointFit:
     transform : Transform or None
     value : float
         Log posterior density at the maximum.
-    level_evidence : float
-        Gain in log evidence of a varying level over a constant one; 0 if none was tried.
+    level_evidence : float or None
+        Gain in log evidence of a varying level over a constant one; None if none was tried.
+    transform_gain : float or None
+        Gain in log posterior density over no transform, with a constant level; None without a free exponent.
     n_evaluations : int
     """
 
@@ -200,19 +208,27 @@ class JointFit:
     level: Level | None
     transform: Transform | None
     value: float
-    level_evidence: float
+    level_evidence: float | None
+    transform_gain: float | None
     n_evaluations: int
 
 
 def fit_joint(
-    data: Data, kernel: Kernel | None, transform: Transform | None, level_of: str | None = "input"
+    data: Data,
+    kernel: Kernel | None,
+    transform: Transform | None,
+    level_of: str | None = "input",
+    n_restarts: int = 0,
+    random_state: RandomState = None,
 ) -> JointFit:
     """Maximize the joint model: first with a constant level, then from there with one that varies with ``level_of``.
 
     A level that varies with the mean is fitted twice: with the mean of the constant level, and with its own.
 
-    A varying level is discarded if its evidence is lower by more than :data:`GATE`.
+    A varying level is discarded if its evidence is lower by more than :data:`GATE`. Each search is repeated
+    ``n_restarts`` times, from random points around its start.
     """
+    generator = as_generator(random_state)
     transform = None if transform is None else transform.for_data(data.y)
     transformed = data if transform is None else replace(data, y=transform(data.y))
     parameters = Parameters(default_kernel(transformed) if kernel is None else kernel, Family("norm"))
@@ -222,10 +238,19 @@ def fit_joint(
     constant = JointLikelihood(data, parameters, np.zeros((len(places), 0)), transform, box.log_prior)
     bounds = [*zip(box.low, box.high, strict=True)]
     ends = [t.bounds for t in free]
-    values, value, evaluations = _maximize(
-        constant, np.array([*box.start, *(t.lam for t in free)]), [*bounds, *ends]
-    )
-    best, level, gain = constant, None, 0.0
+
+    def maximize(
+        objective: JointLikelihood, start: FloatArray, ends: Bounds
+    ) -> tuple[FloatArray, float, int]:
+        return _maximize(objective, start, [*bounds, *ends], n_restarts, generator)
+
+    values, value, evaluations = maximize(constant, np.array([*box.start, *(t.lam for t in free)]), ends)
+    transform_gain = None
+    if free:
+        start = np.array([*values[:-1], NONE])
+        _, height, more = _maximize(constant, start, [*bounds, (NONE, NONE)])
+        transform_gain, evaluations = value - height, evaluations + more
+    best, level, gain = constant, None, None
     if level_of is not None:
         mean, varying, found, height = None, constant, values, value
         for _ in range(MEAN_ROUNDS if level_of == "mean" else 1):
@@ -240,8 +265,7 @@ def fit_joint(
             start = np.concatenate(
                 [values[: len(box.start)], np.zeros(phi.shape[1]), values[len(box.start) :]]
             )
-            anywhere = [(-np.inf, np.inf)] * phi.shape[1]
-            found, height, more = _maximize(varying, start, [*bounds, *anywhere, *ends])
+            found, height, more = maximize(varying, start, [(-np.inf, np.inf)] * phi.shape[1] + ends)
             evaluations += more
         information = varying.level_information(found)
         gain = height - 0.5 * float(np.linalg.slogdet(information)[1]) - value
@@ -257,13 +281,16 @@ def fit_joint(
         best.transform_at(values),
         value,
         gain,
+        transform_gain,
         evaluations,
     )
 
 
 def _maximize(
-    objective: JointLikelihood, start: FloatArray, bounds: list[tuple[float, float]]
+    objective: JointLikelihood, start: FloatArray, bounds: Bounds, n_restarts: int = 0, generator: Any = None
 ) -> tuple[FloatArray, float, int]:
+    """The best end of searches from the start and from random points around it, its value, and all evaluations."""
+
     def negative(values: FloatArray) -> tuple[float, FloatArray]:
         try:
             value, gradient = objective(values)
@@ -271,8 +298,16 @@ def _maximize(
             return 1e300, np.zeros(len(values))
         return -value, -gradient
 
-    result = minimize(negative, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxcor": MEMORY})
-    return result.x, -float(result.fun), int(result.nfev)
+    low, high = np.array(bounds).T
+    starts = [start]
+    for _ in range(n_restarts):  # a factor of e away
+        starts.append(np.clip(start + generator.standard_normal(len(start)), low, high))
+    results = [
+        minimize(negative, begin, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxcor": MEMORY})
+        for begin in starts
+    ]
+    best = min(results, key=lambda result: float(result.fun))
+    return best.x, -float(best.fun), sum(int(result.nfev) for result in results)
 
 
 def _fitted_mean(smoother: Smoother) -> FittedMean:

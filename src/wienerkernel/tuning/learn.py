@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -28,7 +29,9 @@ __all__ = ["learn"]
 GAIN = 3.0
 """Gain in the sum of leave-one-out log scores above which another shape replaces the normal one."""
 FEWEST = 20
-"""Samples below which noise="auto" keeps normal noise of constant level."""
+"""Samples below which the level is constant, and noise="auto" keeps normal noise."""
+MOST = 1500
+"""Samples, chosen at random, from which a level, an exponent and noise="auto" are estimated if there are more."""
 
 
 def learn(
@@ -47,7 +50,8 @@ def learn(
     A level or an exponent that is learned comes from the joint model (:func:`~wienerkernel.tuning.joint.fit_joint`) with
     normal noise; kernel and noise are then tuned by ``method`` for the level and the transform that were found.
     ``noise="auto"`` learns all of them, and replaces the normal law where another shape clearly has a better
-    leave-one-out score.
+    leave-one-out score. A level needs `FEWEST` samples: with fewer, it is constant, and a warning says so if it was
+    asked for by name.
 
     Parameters
     ----------
@@ -63,6 +67,15 @@ def learn(
     TuningResult
     """
     auto = isinstance(noise, str) and noise == "auto"
+    if auto and method == "loo":
+        msg = "noise='auto' maximizes one likelihood of all that is unknown: set tuning='likelihood', or give a family for tuning='loo'"
+        raise ValueError(msg)
+    if isinstance(level, str) and len(data.y) < FEWEST:
+        msg = (
+            f"noise_level={level!r} needs at least {FEWEST} samples, got {len(data.y)}: the level is constant"
+        )
+        warnings.warn(msg, stacklevel=4)
+        level = None
     if data.input_noise is not None and isinstance(noise, str) and noise == "residuals":
         msg = "noise='residuals' cannot tell the noise of the observations from that on the inputs: give a law or a family"
         raise ValueError(msg)
@@ -77,8 +90,17 @@ def learn(
     free = transform is not None and transform.free
     fit: JointFit | None = None
     if auto or free or isinstance(level, str):
-        given = _with_level(data, level) if callable(level) else data
-        fit = fit_joint(given, kernel, transform, level if isinstance(level, str) else None)
+        if data.noise_scale.ndim == 2:
+            msg = (
+                "noise='auto', a learned noise_level and a learned exponent need independent noise: noise_scale must have "
+                f"shape ({len(data.y)},)"
+            )
+            raise ValueError(msg)
+        if transform is not None:
+            transform.check(data.y)
+        some = _sample(_with_level(data, level) if callable(level) else data)
+        of = level if isinstance(level, str) else None
+        fit = fit_joint(some, kernel, transform, of, n_restarts, random_state)
         transform, kernel = fit.transform, fit.kernel
         level = level if callable(level) else fit.level
     elif transform is not None:
@@ -86,7 +108,7 @@ def learn(
     transformed = data if transform is None else replace(data, y=transform(data.y))
     scaled = transformed if level is None else _with_level(transformed, level)
     if auto and fit is not None:
-        law, gain = _shape(scaled, fit)
+        law, gain = _shape(_sample(scaled), fit)
         result = TuningResult(
             kernel=fit.kernel,
             noise=law,
@@ -99,8 +121,15 @@ def learn(
         )
     else:
         result = tune(scaled, kernel, noise, method=method, n_restarts=n_restarts, random_state=random_state)
-    gain = 0.0 if fit is None else fit.level_evidence
-    return replace(result, level=level, transform=transform, level_evidence=gain)
+    if fit is not None:
+        result = replace(result, level_evidence=fit.level_evidence, transform_gain=fit.transform_gain)
+    return replace(result, level=level, transform=transform)
+
+
+def _sample(data: Data) -> Data:
+    """The data, or `MOST` of them, the same ones each time."""
+    n = len(data.y)
+    return data if n <= MOST else data.subset(np.sort(np.random.default_rng(0).permutation(n)[:MOST]))
 
 
 def _with_level(data: Data, level: NoiseLevel) -> Data:

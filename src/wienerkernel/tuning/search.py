@@ -66,10 +66,14 @@ class TuningResult:
         The noise level s(x), learned or given.
     transform : Transform or None
         The transform of the response, with its exponent.
-    level_evidence : float
-        Gain in log evidence of a learned level over a constant one; below -3 the level is constant.
-    shape_gain : float
-        Gain in the leave-one-out log score over normal noise, where ``noise="auto"`` found another shape.
+    level_evidence : float or None
+        Gain in log evidence that a learned level brings over a constant one; below -3 the level is constant. None if no
+        level was learned: it was not asked for, or there were too few samples.
+    transform_gain : float or None
+        Gain in log posterior density that a learned exponent brings over no transform; None if none was learned.
+    shape_gain : float or None
+        Gain in the leave-one-out log score over normal noise, where ``noise="auto"`` found another shape; 0 if it kept
+        normal noise, None without ``"auto"``.
     output_scale : ndarray of shape (n_y,)
         Output k has the noise times ``output_scale[k]`` and the kernel times its square. The scales multiply to 1.
 
@@ -92,8 +96,9 @@ class TuningResult:
     output_scale: FloatArray = field(default_factory=lambda: np.ones(1))
     level: NoiseLevel | None = None
     transform: Transform | None = None
-    level_evidence: float = 0.0
-    shape_gain: float = 0.0
+    level_evidence: float | None = None
+    transform_gain: float | None = None
+    shape_gain: float | None = None
 
 
 def tune(

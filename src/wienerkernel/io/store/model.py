@@ -253,8 +253,10 @@ TUNED: dict[str, Callable[[Node], Any]] = {
     "value": lambda node: number(node, -np.inf, np.inf),
     "parameters": lambda node: {name: number(found, -np.inf, np.inf) for name, found in items(node)},
     "n_evaluations": lambda node: integer(node, 0, 2**63),
-    "level_evidence": lambda node: number(node, -np.inf, np.inf),
-    "shape_gain": lambda node: number(node, -np.inf, np.inf),
+    **dict.fromkeys(
+        ("level_evidence", "transform_gain", "shape_gain"),
+        lambda node: None if node is None else number(node, -np.inf, np.inf),
+    ),
 }
 """What tuning found, except what the fitted model holds anyway, and how it is checked."""
 
