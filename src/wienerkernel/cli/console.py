@@ -23,7 +23,10 @@ __all__ = [
     "Folder",
     "Force",
     "Model",
+    "OutputTable",
     "UsageError",
+    "argument",
+    "check_interval",
     "check_positive",
     "input_names",
     "listed",
@@ -76,14 +79,17 @@ def option(
     return typer.Option(*names, help=text, **{"metavar": metavar, "show_default": default, **more})
 
 
+def argument(text: str, metavar: str, default: str | bool = False) -> Any:
+    """A ``typer.Argument`` with its help text, metavar, and description of its default value."""
+    return typer.Argument(help=text, metavar=metavar, show_default=default)
+
+
 RESULTS, MESSAGES = Console(soft_wrap=True), Console(stderr=True, soft_wrap=True)
 
 Force = Annotated[bool, option("Overwrite existing files.", None, True, "--force")]
-Model = Annotated[
-    Path,
-    typer.Argument(
-        help="Model file written by `wienerkernel fit` or `save()`.", metavar="MODEL", show_default=False
-    ),
+Model = Annotated[Path, argument("Model file written by `wienerkernel fit` or `save()`.", "MODEL")]
+OutputTable = Annotated[
+    Path, option("Output table, CSV or Parquet; - writes standard output.", "FILE", True, "--output", "-o")
 ]
 Folder = Annotated[Path, option("Output folder; created if missing.", "FOLDER")]
 
@@ -154,6 +160,13 @@ def may_write(path: Path, force: bool) -> None:
 def listed(text: str) -> list[str]:
     """Comma-separated names."""
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def check_interval(probability: float) -> None:
+    """Raise if the probability of an interval does not lie between 0 and 1."""
+    if not 0 < probability < 1:
+        hint = f": did you mean {probability / 100:g}?" if 1 < probability < 100 else ""
+        raise UsageError(f"--interval must lie strictly between 0 and 1, got {probability:g}{hint}")
 
 
 def check_positive(values: FloatArray, column: str, option: str, file: Path | str) -> None:

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 from warnings import warn
 
-import typer
-
 from ..text import rounded
 from .console import (
     Force,
     UsageError,
+    argument,
     check_positive,
     listed,
     may_write,
@@ -30,17 +29,12 @@ if TYPE_CHECKING:
     from ..kernels import Kernel
     from ..regressor import WienerKernelRegressor
 
-__all__ = ["fit"]
+__all__ = ["checked_noise", "fit", "parsed_kernel"]
 
 
 def fit(
     data: Annotated[
-        Path,
-        typer.Argument(
-            help="Table of samples, CSV with a header row or Parquet; - reads standard input.",
-            metavar="DATA",
-            show_default=False,
-        ),
+        Path, argument("Table of samples, CSV with a header row or Parquet; - reads standard input.", "DATA")
     ],
     target: Annotated[str, option("Column with the observations.", "NAME", False)],
     inputs: Annotated[
@@ -114,8 +108,8 @@ def fit(
     with notes():
         tuned = _none(tuning)
         noise = "auto" if noise is None and tuned == "likelihood" else noise
-        law = _checked_noise(noise, tuned)
-        _kernel(kernel)
+        law = checked_noise(noise, tuned)
+        parsed_kernel(kernel)
         if tuned is None and (noise_level != "none" or transform in ("box-cox", "yeo-johnson")):
             raise UsageError(
                 "--noise-level input and --transform box-cox or yeo-johnson need estimation: remove --tuning none"
@@ -127,7 +121,7 @@ def fit(
             from ..regressor import WienerKernelRegressor
 
             model = WienerKernelRegressor(
-                _kernel(kernel, None if tuned is None else len(names)),
+                parsed_kernel(kernel, None if tuned is None else len(names)),
                 noise=law,
                 ridge=ridge,
                 trend=_none(trend),
@@ -149,7 +143,7 @@ def _none(choice: str) -> str | None:
     return None if choice == "none" else choice
 
 
-def _checked_noise(text: str | None, tuned: str | None) -> str | None:
+def checked_noise(text: str | None, tuned: str | None) -> str | None:
     """The noise as given, after it has been parsed, so that an error in it is reported before the data are read."""
     if text is not None and text.strip() == "auto":
         if tuned != "likelihood":
@@ -167,7 +161,7 @@ def _checked_noise(text: str | None, tuned: str | None) -> str | None:
     return text
 
 
-def _kernel(text: str | None, n_inputs: int | None = None) -> Kernel | None:
+def parsed_kernel(text: str | None, n_inputs: int | None = None) -> Kernel | None:
     """The kernel; if it is tuned, with one length scale per input and a variance unless the formula has them."""
     if text is None:
         return None

@@ -5,10 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
-
-from .console import Force, UsageError, listed, may_write, notes, numeric, option, say_written, show, working
-from .fit import _checked_noise, _kernel
+from .console import (
+    Force,
+    OutputTable,
+    UsageError,
+    argument,
+    check_interval,
+    listed,
+    may_write,
+    notes,
+    numeric,
+    option,
+    say_written,
+    show,
+    working,
+)
+from .fit import checked_noise, parsed_kernel
 
 if TYPE_CHECKING:
     from .._typing import FloatArray
@@ -19,12 +31,7 @@ __all__ = ["forecast"]
 
 def forecast(
     data: Annotated[
-        Path,
-        typer.Argument(
-            help="Table with one row for each point in time, in order; CSV or Parquet.",
-            metavar="DATA",
-            show_default=False,
-        ),
+        Path, argument("Table with one row for each point in time, in order; CSV or Parquet.", "DATA")
     ],
     target: Annotated[str, option("Columns with the states, comma-separated.", "NAMES", False)],
     horizon: Annotated[int, option("Number of steps to forecast.", **numeric(int, 1))] = 10,
@@ -68,10 +75,7 @@ def forecast(
     ] = 0.9,
     paths: Annotated[int, option("Number of simulated paths.", **numeric(int, 2))] = 1000,
     seed: Annotated[int, option("Seed of the simulation.", **numeric(int, 0))] = 0,
-    output: Annotated[
-        Path,
-        option("Output table, CSV or Parquet; - writes standard output.", "FILE", True, "--output", "-o"),
-    ] = Path("-"),
+    output: OutputTable = Path("-"),
     figure: Annotated[
         Path | None, option("Figure of the tube by cause, PNG, PDF or SVG.", "FILE", "none")
     ] = None,
@@ -83,10 +87,9 @@ def forecast(
     (noise in the data), std_model (unexplored inputs) and std_process (noise of the observation); effects of several
     causes together are divided among them.
     """
-    if not 0 < interval < 1:
-        raise UsageError(f"--interval must lie strictly between 0 and 1, got {interval:g}")
+    check_interval(interval)
     candidates = _lags(lags)
-    law, formula = _checked_noise(noise, True), _kernel(kernel, True)
+    law, formula = checked_noise(noise, "likelihood"), parsed_kernel(kernel, 1)
     for path in (output, figure):
         if path is not None and str(path) != "-":
             may_write(path, force)
@@ -205,13 +208,8 @@ def _columns(rollout: Rollout, times: FloatArray, interval: float, time: str | N
     if time:
         columns[time] = np.repeat(times[-1] + steps * (times[-1] - times[-2] if len(times) > 1 else 1.0), n_x)
     columns["state"] = list(rollout.names) * rollout.steps
-    for name, values in (
-        ("mean", rollout.mean()[1:]),
-        ("lower", lower),
-        ("median", median),
-        ("upper", upper),
-    ):
-        columns[name] = values.ravel()
+    curves = {"mean": rollout.mean()[1:], "lower": lower, "median": median, "upper": upper}
+    columns |= {name: values.ravel() for name, values in curves.items()}
     if rollout.causes is not None:
         for name, share in rollout.causes.shares.items():
             columns[f"std_{name}"] = np.sqrt(np.maximum(share[1:], 0.0)).ravel()
@@ -235,14 +233,12 @@ def _summarize(system: Dynamics, rollout: Rollout) -> None:
 def _draw(rollout: Rollout, history: FloatArray, interval: float, file: Path, force: bool) -> None:
     """Write the figure: the end of the data, and the tube."""
     import numpy as np
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
 
+    from ..experiments.output import new_figure
     from ..io.files import atomic_write
 
     n_x = len(rollout.names)
-    figure = Figure(figsize=(7, 0.8 + 2.4 * n_x), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(figsize=(7, 0.8 + 2.4 * n_x))
     axes = np.ravel(figure.subplots(n_x, 1, sharex=True, squeeze=False))
     rollout.plot(interval, axes)
     shown = history[-max(3 * rollout.steps, 20) :]

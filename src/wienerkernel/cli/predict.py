@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
-
 from .console import (
     Force,
     Model,
-    UsageError,
+    OutputTable,
+    argument,
+    check_interval,
     check_positive,
     input_names,
     listed,
@@ -36,18 +36,8 @@ __all__ = ["predict"]
 
 def predict(
     model: Model,
-    data: Annotated[
-        Path,
-        typer.Argument(
-            help="Table with the inputs, CSV or Parquet; - reads standard input.",
-            metavar="DATA",
-            show_default=False,
-        ),
-    ],
-    output: Annotated[
-        Path,
-        option("Output table, CSV or Parquet; - writes standard output.", "FILE", True, "--output", "-o"),
-    ] = Path("-"),
+    data: Annotated[Path, argument("Table with the inputs, CSV or Parquet; - reads standard input.", "DATA")],
+    output: OutputTable = Path("-"),
     interval: Annotated[
         float, option("Probability of the equal-tailed interval from lower to upper.", **numeric(float))
     ] = 0.95,
@@ -79,9 +69,7 @@ def predict(
     model with a transform, these standard deviations are on the transformed scale.
     Tables are processed in chunks, so they can be of any length.
     """
-    if not 0 < interval < 1:
-        hint = f": did you mean {interval / 100:g}?" if 1 < interval < 100 else ""
-        raise UsageError(f"--interval must lie strictly between 0 and 1, got {interval:g}{hint}")
+    check_interval(interval)
     to_file = str(output) != "-"
     if to_file:
         may_write(output, force)

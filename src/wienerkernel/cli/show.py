@@ -5,9 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from .console import Force, Model, load_model, may_write, notes, numeric, option, say_written, working
+from .console import (
+    Force,
+    Model,
+    argument,
+    load_model,
+    may_write,
+    notes,
+    numeric,
+    option,
+    say_written,
+    working,
+)
 
 __all__ = ["explore", "report"]
 
@@ -33,10 +42,7 @@ def report(
 
 
 def explore(
-    model: Annotated[
-        Path | None,
-        typer.Argument(help="Saved model.", metavar="MODEL", show_default="the paper's example"),
-    ] = None,
+    model: Annotated[Path | None, argument("Saved model.", "MODEL", "the paper's example")] = None,
     port: Annotated[int, option("Local port; 0 picks a free one.", **numeric(int, 0, 65535))] = 0,
     browser: Annotated[bool, option("Open the page in the default browser.")] = True,
 ) -> None:
