@@ -86,7 +86,7 @@ for k in (1, 2, 5, 12):
 # Why one function per path
 # -------------------------
 #
-# A shortcut draws the error of the model anew in each step. Its errors average out, those of one function do not. The
+# A shortcut draws a new error of the model in each step. Its errors average out, those of one function do not. The
 # difference shows in quantities that depend on several steps, here the average of the state over all of them. There are
 # only five transitions in this data set, so that much is unknown about the function.
 
@@ -99,15 +99,14 @@ for _ in range(steps):
     x = mean + np.sqrt(parts.epistemic) * generator.standard_normal(n) + generator.gamma(0.25, 0.4, n)
     fresh.append(x)
 averages = one.mean(axis=1), np.mean(fresh, axis=0)
-print(
-    f"standard deviation of the average: {averages[0].std():.3f} with one function per path, {averages[1].std():.3f} anew"
-)
+print("standard deviation of the average over all steps:")
+print(f"{averages[0].std():.3f} with one function per path, {averages[1].std():.3f} with a new one per step")
 
 figure, ax = plt.subplots(figsize=(7, 3), layout="constrained")
 bins = np.linspace(*np.quantile(averages[0], [0.005, 0.995]), 60)
 for average, color, label in (
     (averages[0], LIGHT["function-line"], "one function per path"),
-    (averages[1], LIGHT["observation-line"], "drawn anew in each step"),
+    (averages[1], LIGHT["observation-line"], "a new function in each step"),
 ):
     ax.hist(average, bins, density=True, histtype="step", color=color, label=label)
 ax.set(xlabel=f"average of the state over {steps} steps", ylabel="density")
