@@ -31,6 +31,7 @@ NAMES = {
 }
 NEEDS = {"ours": "wienerkernel", "limit": "scipy", "gpytorch_default": "gpytorch"}
 PEERS = ["sklearn", "gpytorch", "jax"]
+LAWS = ["family t(4)", "family gamma(2)", "laplace(0, 1)", "uniform(-1, 2)"]
 SECONDS = 900  # after which a child is ended
 
 VERDICTS: dict[str, bool] = {}
@@ -174,29 +175,42 @@ def fits(threads, n=2000):
     """Five inputs with a length scale each and Student noise: by likelihood, and by leave-one-out with its law."""
     print(f"\nfits, D = {n:,}, one length scale for each of 5 inputs, {threads} thread{'s' * (threads > 1)}")
     results = {}
-    for library, task in (
-        ("ours", "fit likelihood"),
-        ("sklearn", "fit likelihood"),
-        ("ours", "evaluation likelihood"),
-        ("ours", "evaluation loo"),
-        ("ours", "fit loo"),
-    ):
-        result = measure(library, task, n, threads, 1 if task.startswith("fit") else 3)
+    for library, task in (("ours", "fit likelihood"), ("sklearn", "fit likelihood"), ("ours", "fit loo")):
+        result = measure(library, task, n, threads, 1)
         if isinstance(result, str):
             print(f"   {NAMES[library]}, {task}: {result}", flush=True)
             return
-        seconds, value = results[library, task] = result["seconds"], result["answer"][0]
-        text = f"   {NAMES[library]:13s} {task:22s} {seconds:8.2f} s, objective {value:.3f}"
-        own = results["ours", task.replace("loo", "likelihood")]
+        seconds, value = result["cpu_seconds" if threads == 1 else "seconds"], result["answer"][0]
+        text = f"   {NAMES[library]:13s} {task:16s} {seconds:8.2f} s, objective {value:.3f}"
+        own = results.setdefault(task, (seconds, value))
         if library == "sklearn":
             ratio, gain = seconds / own[0], own[1] - value
             text += f", {ratio:.1f} x, ours ends {gain:+.3f}  "
             text += verdict(task, "10 x scikit-learn", ratio >= 10) + ", "
             text += verdict(task, "objective within 0.1 of scikit-learn", gain >= -0.1)
-        elif task.endswith("loo"):
-            limit, ratio = 15 if task.startswith("fit") else 10, seconds / own[0]
-            text += f", {ratio:.1f} x likelihood  " + verdict(task, f"{limit} x likelihood", ratio <= limit)
+        elif task == "fit loo":
+            ratio = seconds / results["fit likelihood"][0]
+            text += f", {ratio:.1f} x likelihood  " + verdict(task, "15 x likelihood", ratio <= 15)
         print(text, flush=True)
+
+
+def evaluations():
+    """One leave-one-out score with its gradient in likelihoods with theirs, on one thread."""
+    print("\none leave-one-out evaluation, in likelihood evaluations, 1 thread")
+    for law in LAWS:
+        for n in (500, 2000):
+            result, work = (
+                measure("ours", f"evaluations {law}", n, 1, 1),
+                f"leave-one-out of {law}, D = {n:,}",
+            )
+            if isinstance(result, str):
+                print(f"   {work}: {result}", flush=True)
+                continue
+            ratio = result["answer"][0]
+            print(
+                f"   {law:32s} D = {n:5,}  {ratio:5.1f}  " + verdict(work, "10 likelihoods", ratio <= 10),
+                flush=True,
+            )
 
 
 def timed(function, repeats):
@@ -222,7 +236,9 @@ def main():
     )
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--large", action="store_true", help="only 16,000 and 25,000 rows")
-    parser.add_argument("--fits", action="store_true", help="only the fits")
+    parser.add_argument(
+        "--fits", action="store_true", help="only the fits and evaluations of their objectives"
+    )
     options = parser.parse_args()
     threads = options.threads
     # The measurements that are made in this process, too.
@@ -233,6 +249,7 @@ def main():
         large(threads)
     elif options.fits:
         fits(threads)
+        evaluations()
     else:
         for n in (2000, 4000):
             targets, title = dict.fromkeys(PEERS, 4.0), "log-likelihood and gradient, ARD d = 8"
@@ -242,6 +259,7 @@ def main():
         replicates(threads)
         small(threads)
         fits(threads)
+        evaluations()
     print(f"\n{sum(VERDICTS.values())} of {len(VERDICTS)} targets met")
     for work, met in VERDICTS.items():
         if not met:

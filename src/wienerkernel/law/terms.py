@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from typing import Protocol
@@ -23,6 +23,8 @@ CHUNK = 2**19
 """Complex numbers held at once in a sum over weights,"""
 BLOCK = 2**14
 """and weights that enter a histogram at once: they stay in the cache."""
+KEPT = 2**18
+"""Weights up to which their stencils, 64 bytes or more each, are kept."""
 CELLS = 64
 """Histograms begin and end at multiples of this, so that one table serves many of them."""
 DIFFERENCE = 3e-5
@@ -161,7 +163,15 @@ class Histogram:
             some.__dict__["sums"] = tuple(table[index] for table in self.sums)
         return some
 
-    def _blocks(self) -> Iterator[tuple[slice, FloatArray, tuple[IntArray, ...], IntArray, FloatArray]]:
+    def _blocks(self) -> Iterable[tuple[slice, FloatArray, tuple[IntArray, ...], IntArray, FloatArray]]:
+        """Blocks of rows, kept for the pullback if they are small."""
+        return self._kept if self.weights.size <= KEPT else self._new_blocks()
+
+    @cached_property
+    def _kept(self) -> list[tuple[slice, FloatArray, tuple[IntArray, ...], IntArray, FloatArray]]:
+        return list(self._new_blocks())
+
+    def _new_blocks(self) -> Iterator[tuple[slice, FloatArray, tuple[IntArray, ...], IntArray, FloatArray]]:
         """Blocks of rows: small weights over their limit, and where the others are, in the block and in the histogram."""
         rows = max(1, BLOCK // self.weights.shape[1])
         small, rough = self.limits
@@ -193,8 +203,8 @@ class Histogram:
             block[:] = 0.0
             counts = self.counts[column]
             for p in range(self.points):
-                stencils[p] *= counts
-                block.ravel()[:] += np.bincount(position + self.signs * p, stencils[p], minlength=block.size)
+                mass_of = stencils[p] * counts
+                block.ravel()[:] += np.bincount(position + self.signs * p, mass_of, minlength=block.size)
         return mass, powers
 
     def pullback(self, by_cell: FloatArray, by_power: FloatArray) -> FloatArray:
@@ -208,8 +218,7 @@ class Histogram:
                 block *= below
             found = np.zeros(len(position))
             for p in range(self.points):
-                stencils[p] *= cells[position + self.signs * p]
-                found += stencils[p]
+                found += stencils[p] * cells[position + self.signs * p]
             block[chosen] = found
         return result
 

@@ -7,7 +7,7 @@ shapes, as logarithms unless they may be negative.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -155,9 +155,15 @@ class Parameters:
     def noise_at(self, values: FloatArray) -> Noise:
         """The law of the noise for these values of all entries."""
         std = float(np.exp(values[self.n_kernel])) if self.noise.free_std else 1.0
-        return self.noise.law(std, values[self.shapes])
+        return _law(self.noise, std, tuple(values[self.shapes].tolist()))
 
     def mean_slope(self, values: FloatArray, k: int) -> float:
         """Derivative of the noise's mean with respect to parameter k, by central differences."""
         step = np.where(np.arange(len(values)) == k, MEAN_STEP, 0.0)
         return (self.noise_at(values + step).mean() - self.noise_at(values - step).mean()) / (2 * MEAN_STEP)
+
+
+@lru_cache(maxsize=8)
+def _law(model: NoiseModel, std: float, shapes: tuple[float, ...]) -> Noise:
+    """One law for all parts of an evaluation: frozen distributions of SciPy take milliseconds to make."""
+    return model.law(std, shapes)
