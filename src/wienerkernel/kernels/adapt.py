@@ -29,19 +29,10 @@ _LOCK = RLock()
 def as_kernel(obj: Any, n_inputs: int | None = None) -> Kernel:
     """Return ``obj`` as a `Kernel`.
 
-    Parameters
-    ----------
-    obj : Kernel, str, scikit-learn kernel, callable or None
-        A formula such as ``"2.0 * rbf + linear"`` is parsed, never evaluated.
-        A scikit-learn kernel is translated with its hyperparameters and bounds, or wrapped if it has no counterpart
-        here. A callable maps (n, d) and (m, d) arrays to an (n, m) array and has no hyperparameters. None is
-        ``RBF(1.0)``.
-    n_inputs : int, default=None
-        For a formula that is to be tuned; see `wienerkernel.kernels.parse.parse_kernel`.
-
-    Returns
-    -------
-    kernel : Kernel
+    A formula such as ``"2.0 * rbf + linear"`` is parsed; with ``n_inputs`` it is one that is to be tuned, see
+    `parse_kernel`. A scikit-learn kernel is translated with its hyperparameters and bounds, or wrapped if it has no
+    counterpart here. A callable maps (n, d) and (m, d) arrays to an (n, m) array and has no hyperparameters. None is
+    ``RBF(1.0)``.
     """
     if obj is None:
         return RBF(1.0)
@@ -73,13 +64,7 @@ def as_kernel(obj: Any, n_inputs: int | None = None) -> Kernel:
 
 @dataclass(frozen=True, repr=False)
 class FunctionKernel(Kernel):
-    """A function f(X, Z) of arrays of shapes (n, d) and (m, d) whose result, of shape (n, m), is a kernel matrix.
-
-    Parameters
-    ----------
-    function : callable
-        It receives arrays of the library of X.
-    """
+    """A function f(X, Z) of arrays of shapes (n, d) and (m, d), of any library, whose result (n, m) is a kernel matrix."""
 
     function: Callable[[Array, Array], Any]
 
@@ -111,11 +96,6 @@ class ScikitLearnKernel(Kernel):
 
     The pullback uses scikit-learn's gradient, an array with an additional axis for the hyperparameters, one tile at a
     time; it costs a few times as much as the values. Everything is computed in NumPy, whatever the library of X.
-
-    Parameters
-    ----------
-    kernel : sklearn.gaussian_process.kernels.Kernel
-        Copied.
     """
 
     kernel: Any

@@ -21,20 +21,7 @@ from ..backend import arrays
 from .parameters import DEFAULT_BOUNDS, Bounds, Parametrized
 from .tiles import CrossKernel, as_rows, as_two_sets, center_of, gram, input_pullback, mirrored, pullback
 
-__all__ = [
-    "MAX_DEPTH",
-    "Constant",
-    "InputPull",
-    "Kernel",
-    "Point",
-    "Power",
-    "Product",
-    "Pull",
-    "Rows",
-    "Sum",
-    "bracketed",
-    "too_deep",
-]
+__all__ = ["MAX_DEPTH", "Constant", "Kernel", "Power", "Product", "Sum", "bracketed", "too_deep"]
 
 MAX_DEPTH = 100
 """Levels of a composition: every method recurses through them, and copying takes several calls per level."""
@@ -127,19 +114,9 @@ class Kernel(Parametrized, ABC):
         return self._linearize(P, Q)[1](W) if self._n_theta else np.empty(0)
 
     def __call__(self, X: Any, Z: Any = None) -> Array:
-        """Matrix K(X, Z).
+        """Matrix K(X, Z) of shape (n, m), for X of shape (n, d) and Z of shape (m, d); by default exactly symmetric K(X, X).
 
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Or an array of another library, such as a torch tensor on a GPU.
-        Z : array-like of shape (m, d), optional
-            Without it the matrix is K(X, X), exactly symmetric.
-
-        Returns
-        -------
-        K : ndarray of shape (n, m)
-            float32 if X and Z are float32, else float64; in the library and on the device of X.
+        It is float32 if X and Z are, else float64, and in the library and on the device of X.
         """
         if Z is None:
             return mirrored(gram(self, X))
@@ -154,44 +131,19 @@ class Kernel(Parametrized, ABC):
         return self._diagonal(as_rows("X", X))
 
     def pullback(self, X: Any, W: Any, *, symmetric: bool = False) -> FloatArray:
-        """Gradient of sum(W * K(X, X)) with respect to `theta`.
+        """Gradient of sum(W * K(X, X)) with respect to `theta`, a NumPy array of shape (p,), for W of shape (n, n).
 
-        With W = dObjective/dK this is the gradient of the objective. No n x n array is allocated.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-        W : array-like of shape (n, n)
-            In the library and on the device of X.
-        symmetric : bool, default False
-            Whether W is known to be symmetric. Then only its lower triangle is read.
-
-        Returns
-        -------
-        gradient : ndarray of shape (p,), float64
-            A NumPy array, whatever the library of X.
+        With W = dObjective/dK this is the gradient of the objective. No n x n array is allocated. Of a W that is
+        ``symmetric``, only the lower triangle is read.
         """
         return pullback(self, X, W, symmetric)
 
     def input_pullback(self, X: Any, Z: Any, W: Any) -> Array:
         """Rows sum_j W_ij dk(x_i, z_j)/dx_i: the gradient of sum(W * K(X, Z)) with respect to X.
 
-        Where the kernel has no derivative, as Matern of smoothness 1/2 at x_i = z_j, it is taken as 0.
+        It has the shape (n, d), or (q, n, d) for several W of shape (q, n, m), which share one evaluation of the
+        kernel. Where the kernel has no derivative, as Matern of smoothness 1/2 at x_i = z_j, it is taken as 0.
 
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-        Z : array-like of shape (m, d)
-        W : array-like of shape (n, m) or (q, n, m)
-            Several W share one evaluation of the kernel.
-
-        Returns
-        -------
-        gradient : ndarray of shape (n, d) or (q, n, d), float64
-            In the library and on the device of X.
-
-        Examples
-        --------
         >>> from wienerkernel.kernels import RBF
         >>> RBF().input_pullback([[0.0], [1.0]], [[1.0]], [[1.0], [1.0]]).round(4).tolist()
         [[0.6065], [0.0]]
@@ -199,23 +151,7 @@ class Kernel(Parametrized, ABC):
         return input_pullback(self, X, Z, W)
 
     def diag_gradient(self, X: Any) -> Array:
-        """Gradient of the diagonal, dk(x, x)/dx at each row of X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-
-        Returns
-        -------
-        gradient : ndarray of shape (n, d)
-            In the library and on the device of X.
-
-        Examples
-        --------
-        >>> from wienerkernel.kernels import RBF, Linear
-        >>> (RBF() + Linear()).diag_gradient([[3.0]]).tolist()
-        [[6.0]]
-        """
+        """Gradient of the diagonal, dk(x, x)/dx at each row of X, of shape (n, d)."""
         return self._diagonal_gradient(as_rows("X", X))
 
     def __repr__(self) -> str:
@@ -224,33 +160,28 @@ class Kernel(Parametrized, ABC):
         )
         return f"{type(self).__name__}({', '.join(shown)})"
 
-    def __add__(self, other: Kernel | float) -> Kernel:
-        operand = _operand(other)
-        return NotImplemented if operand is None else Sum(self, operand)
+    def __add__(self, other: Any) -> Kernel:
+        return _joined(Sum, self, other)
 
-    def __radd__(self, other: object) -> Kernel:
+    def __radd__(self, other: Any) -> Kernel:
         if isinstance(other, Real) and other == 0:  # sum() of a list of kernels starts with 0
             return self
-        operand = _operand(other)
-        return NotImplemented if operand is None else operand + self
+        return _joined(Sum, other, self)
 
-    def __mul__(self, other: Kernel | float) -> Kernel:
-        operand = _operand(other)
-        return NotImplemented if operand is None else Product(self, operand)
+    def __mul__(self, other: Any) -> Kernel:
+        return _joined(Product, self, other)
 
-    def __rmul__(self, other: float) -> Kernel:
-        operand = _operand(other)
-        return NotImplemented if operand is None else operand * self
+    def __rmul__(self, other: Any) -> Kernel:
+        return _joined(Product, other, self)
 
     def __pow__(self, exponent: int) -> Kernel:
         return Power(self, exponent)
 
 
-def _operand(other: object) -> Kernel | None:
-    """Return a kernel, or the Constant that a number stands for."""
-    if isinstance(other, Real):
-        return Constant(float(other))
-    return other if isinstance(other, Kernel) else None
+def _joined(join: type[Sum | Product], *operands: Any) -> Kernel:
+    """Join two kernels, or a kernel and the Constant that a number stands for."""
+    kernels = [Constant(float(k)) if isinstance(k, Real) else k for k in operands]
+    return join(*kernels) if all(isinstance(k, Kernel) for k in kernels) else NotImplemented
 
 
 @dataclass(frozen=True, repr=False)
@@ -377,17 +308,16 @@ class _Composition(Kernel):
 
 
 @dataclass(frozen=True, repr=False)
-class Sum(_Composition):
-    """The kernel k1(x, x') + k2(x, x'), written ``k1 + k2``.
-
-    Parameters
-    ----------
-    k1, k2 : Kernel
-    """
+class _Pair(_Composition):
+    """A composition of two kernels."""
 
     k1: Kernel
     k2: Kernel
     _operands: ClassVar[tuple[str, ...]] = ("k1", "k2")
+
+
+class Sum(_Pair):
+    """The kernel k1(x, x') + k2(x, x'), written ``k1 + k2``."""
 
     def _f(self, *K: Array) -> Array:
         return K[0] + K[1]
@@ -403,18 +333,8 @@ class Sum(_Composition):
         return f"{self.k1!r} + {bracketed(self.k2, Sum)}"
 
 
-@dataclass(frozen=True, repr=False)
-class Product(_Composition):
-    """The kernel k1(x, x') k2(x, x'), written ``k1 * k2``.
-
-    Parameters
-    ----------
-    k1, k2 : Kernel
-    """
-
-    k1: Kernel
-    k2: Kernel
-    _operands: ClassVar[tuple[str, ...]] = ("k1", "k2")
+class Product(_Pair):
+    """The kernel k1(x, x') k2(x, x'), written ``k1 * k2``."""
 
     def _f(self, *K: Array) -> Array:
         return K[0] * K[1]
@@ -428,13 +348,9 @@ class Product(_Composition):
 
 @dataclass(frozen=True, repr=False)
 class Power(_Composition):
-    """The kernel k(x, x')^exponent, written ``k ** exponent``.
+    """The kernel k(x, x')^exponent, written ``k ** exponent``, for a positive integer of at most a million.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    exponent : int
-        Positive, since other powers of a kernel need not be kernels; at most a million.
+    Other powers of a kernel need not be kernels.
     """
 
     kernel: Kernel

@@ -19,12 +19,11 @@ from .stationary import RBF, Exponential, Matern, RationalQuadratic
 __all__ = ["KERNEL_NAMES", "parse_kernel"]
 
 
-def _matern32(length_scale: Scale = 1.0, length_scale_bounds: Bounds = DEFAULT_BOUNDS) -> Kernel:
-    return Matern(length_scale, length_scale_bounds, nu=1.5)
+def _matern(nu: float) -> Callable[..., Kernel]:
+    def maker(length_scale: Scale = 1.0, length_scale_bounds: Bounds = DEFAULT_BOUNDS) -> Kernel:
+        return Matern(length_scale, length_scale_bounds, nu)
 
-
-def _matern52(length_scale: Scale = 1.0, length_scale_bounds: Bounds = DEFAULT_BOUNDS) -> Kernel:
-    return Matern(length_scale, length_scale_bounds, nu=2.5)
+    return maker
 
 
 KERNELS: dict[str, Callable[..., Kernel]] = {
@@ -33,8 +32,8 @@ KERNELS: dict[str, Callable[..., Kernel]] = {
     "linear": Linear,
     "matern": Matern,
     "matern12": Exponential,
-    "matern32": _matern32,
-    "matern52": _matern52,
+    "matern32": _matern(1.5),
+    "matern52": _matern(2.5),
     "periodic": Periodic,
     "polynomial": Polynomial,
     "rational_quadratic": RationalQuadratic,
@@ -49,21 +48,11 @@ PLAIN = {name.replace("_", ""): maker for name, maker in KERNELS.items()}
 def parse_kernel(text: str, n_inputs: int | None = None) -> Kernel:
     """Kernel from its formula: names, numbers, ``+``, ``*``, ``**`` and parentheses.
 
-    Parameters
-    ----------
-    text : str
-        A name stands for the kernel with its default hyperparameters; others are given as in Python, ``rbf(0.5)`` or
-        ``rbf(length_scale=[0.5, 2])``. A number stands for `Constant`. The ``repr`` of a kernel is such a text.
-    n_inputs : int, default=None
-        For a kernel that is to be tuned: a name without parameters gets one length scale per input, and a formula
-        without a `Constant` is multiplied by one.
+    A name stands for the kernel with its default hyperparameters; others are given as in Python, ``rbf(0.5)`` or
+    ``rbf(length_scale=[0.5, 2])``. A number stands for `Constant`. The ``repr`` of a kernel is such a text. With
+    ``n_inputs``, for a kernel that is to be tuned, a name without parameters gets one length scale per input, and a
+    formula without a `Constant` is multiplied by one.
 
-    Returns
-    -------
-    Kernel
-
-    Examples
-    --------
     >>> parse_kernel("2.0 * rbf(length_scale=0.5) + linear")
     Constant(value=2.0) * RBF(length_scale=0.5) + Linear()
     >>> parse_kernel("matern52", n_inputs=2)

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from .base import Kernel, Point, Rows
 
 __all__ = [
-    "TILE",
     "CrossKernel",
     "as_rows",
     "as_two_sets",
@@ -104,21 +103,10 @@ def mirrored(K: Array) -> Array:
 
 
 def gram(kernel: Kernel, X: Any, out: FloatArray | None = None) -> Array:
-    """Lower triangle of the Gram matrix K(X, X), which is all that a Cholesky factorization reads.
+    """Lower triangle of the Gram matrix K(X, X), (n, n), which is all that a Cholesky factorization reads.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    X : array-like of shape (n, d)
-        Or an array of another library, such as a torch tensor on a GPU.
-    out : ndarray of shape (n, n), optional
-        C-ordered NumPy array of the dtype of X; receives the result.
-
-    Returns
-    -------
-    K : ndarray of shape (n, n)
-        C-ordered, in the library and on the device of X. The lower triangle and the diagonal hold K(X, X), the
-        diagonal exactly `Kernel.diag`. The entries above the diagonal are undefined.
+    It is C-ordered, in the library and on the device of X (n, d), with exactly `Kernel.diag` on the diagonal and undefined
+    entries above. ``out`` may be a C-ordered NumPy array of the dtype of X that receives the result.
     """
     x = as_rows("X", X)
     n = x.shape[0]
