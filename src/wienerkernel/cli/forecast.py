@@ -89,7 +89,8 @@ def forecast(
     """
     check_interval(interval)
     candidates = _lags(lags)
-    law, formula = checked_noise(noise, "likelihood"), parsed_kernel(kernel, 1)
+    law = checked_noise(noise, "likelihood")
+    parsed_kernel(kernel)  # reports errors before the data are read
     for path in (output, figure):
         if path is not None and str(path) != "-":
             may_write(path, force)
@@ -105,7 +106,7 @@ def forecast(
                 X,
                 U if drivers else None,
                 lags=candidates if len(candidates) > 1 else candidates[0],
-                model=WienerKernelRegressor(formula, noise=law),
+                model=WienerKernelRegressor(kernel, noise=law),
                 learns=learns,
                 horizon=horizon,
                 state_names=states,
