@@ -210,3 +210,11 @@ def test_comparison_leaves_the_given_models_alone():
     model = _model()
     compare([model], *_samples())
     assert not hasattr(model, "posterior_")
+
+
+def test_a_report_in_a_notebook_shows_its_summary_and_not_its_arrays():
+    X = np.linspace(0, 6, 40)[:, None]
+    model = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.1)", tuning=None).fit(X, np.sin(X[:, 0]))
+    report = model.score_report()
+    assert repr(report) == str(report)
+    assert len(repr(report).splitlines()) == 1 + len(report.summary())

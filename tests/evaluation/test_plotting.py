@@ -67,3 +67,22 @@ def test_the_report_takes_names_and_colors_from_the_one_table(model):
     for name in CAUSES.values():
         assert name in html
     assert LIGHT["mean"] == COLORS["mean"][0]
+
+
+def test_unsorted_points_make_the_same_tubes_and_named_columns_label_the_axis(model):
+    x = np.random.default_rng(0).uniform(0, 6, 30)
+    display = TubeDisplay.from_estimator(model, x)
+    assert np.array_equal(display.x, np.sort(x))
+    assert np.array_equal(display.mean, model.predict(np.sort(x)[:, None]))
+    assert display.ax_.get_xlabel() == ""
+    model.feature_names_in_ = np.array(["time"], dtype=object)
+    try:
+        assert TubeDisplay.from_estimator(model, x).ax_.get_xlabel() == "time"
+    finally:
+        del model.feature_names_in_
+
+
+def test_a_model_of_two_inputs_has_no_tubes_over_one():
+    two = WienerKernelRegressor(RBF(1.0), tuning=None).fit([[0.0, 1.0], [1.0, 0.0]], [0.0, 1.0])
+    with pytest.raises(ValueError, match="one input, got 2"):
+        TubeDisplay.from_estimator(two, [0.0, 1.0])

@@ -8,7 +8,7 @@ minimizes the other.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +45,7 @@ BAND = 0.95
 ALL = slice(None)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ScoreReport:
     """How samples compare with their predicted laws.
 
@@ -78,8 +78,8 @@ class ScoreReport:
     log_score: FloatArray
     standardized: FloatArray
     noise: Noise | tuple[Noise, ...]
-    law: Any = field(repr=False)
-    values: FloatArray = field(repr=False)
+    law: Any
+    values: FloatArray
 
     @classmethod
     def of(cls, law: Any, values: FloatArray, noise: Noise) -> ScoreReport:
@@ -147,6 +147,8 @@ class ScoreReport:
             right = f"{expected[name]:>10.3f}" if name in expected else ""
             lines.append(f"{name:<14}{value:>10.3f}{right}")
         return "\n".join(lines)
+
+    __repr__ = __str__
 
 
 def _quantile_pairs(noise: Noise, standardized: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -66,11 +66,16 @@ class TubeDisplay:
         -------
         TubeDisplay
         """
-        grid = np.asarray(x, dtype=float).ravel()
-        column = grid[:, None]
-        transformed = estimator.posterior_.transform is not None
-        mean = estimator.posterior_.mean(column) if transformed else estimator.predict(column)
-        return cls(grid, mean, estimator.uncertainty(column), width).plot(ax=ax)
+        if estimator.n_features_in_ != 1:
+            raise ValueError(
+                f"a TubeDisplay needs a model of one input, got {estimator.n_features_in_} inputs"
+            )
+        grid = np.sort(np.asarray(x, dtype=float), axis=None)
+        posterior, column = estimator.posterior_, grid[:, None]
+        display = cls(grid, posterior.mean(column), posterior.uncertainty(column), width).plot(ax=ax)
+        if hasattr(estimator, "feature_names_in_"):
+            display.ax_.set_xlabel(estimator.feature_names_in_[0])
+        return display
 
     def plot(self, ax: Any = None) -> TubeDisplay:
         """Draw on the given axes, or on new ones."""
