@@ -66,8 +66,11 @@ class Huber(Loss):
     ----------
     delta : float, default=1.0
         In units of y, or of ``noise_scale`` where it is given.
-    law, n_draws
-        As in :class:`Loss`.
+    law : {"bootstrap", "influence", "lifted"}, default="bootstrap"
+        Law of the estimate: of fits to new noise around the fit, reflected; of the first-order expansion in the noise; or
+        of fits to y - M, the paper's problem (9).
+    n_draws : int, default=1000
+        Number of fits for "bootstrap" and "lifted".
 
     Examples
     --------
@@ -100,8 +103,11 @@ class Pinball(Loss):
     Parameters
     ----------
     tau : float, default=0.5
-    law, n_draws
-        As in :class:`Loss`.
+    law : {"bootstrap", "influence", "lifted"}, default="bootstrap"
+        Law of the estimate: of fits to new noise around the fit, reflected; of the first-order expansion in the noise; or
+        of fits to y - M, the paper's problem (9).
+    n_draws : int, default=1000
+        Number of fits for "bootstrap" and "lifted".
 
     Examples
     --------
@@ -130,8 +136,11 @@ class EpsilonInsensitive(Loss):
     Parameters
     ----------
     epsilon : float, default=0.1
-    law, n_draws
-        As in :class:`Loss`.
+    law : {"bootstrap", "influence", "lifted"}, default="bootstrap"
+        Law of the estimate: of fits to new noise around the fit, reflected; of the first-order expansion in the noise; or
+        of fits to y - M, the paper's problem (9).
+    n_draws : int, default=1000
+        Number of fits for "bootstrap" and "lifted".
 
     Examples
     --------
@@ -162,8 +171,11 @@ class NegativeLogDensity(Loss):
 
     Parameters
     ----------
-    law, n_draws
-        As in :class:`Loss`.
+    law : {"bootstrap", "influence", "lifted"}, default="bootstrap"
+        Law of the estimate: of fits to new noise around the fit, reflected; of the first-order expansion in the noise; or
+        of fits to y - M, the paper's problem (9).
+    n_draws : int, default=1000
+        Number of fits for "bootstrap" and "lifted".
 
     Examples
     --------

@@ -25,7 +25,7 @@ class Uncertainty:
     aleatoric : ndarray of shape (m,)
         s2, the noise of the observation: noise, or the effect of inputs that were not measured. No sample reduces it.
     input : ndarray of shape (m,)
-        Caused by the noise on the inputs of the data, and on x itself if that is a :class:`RandomInput`; 0 for exact
+        Caused by the noise on the inputs of the data, and on x itself if that is a ``RandomInput``; 0 for exact
         inputs.
     computational : ndarray of shape (m,)
         Caused by an ``approximation`` of the weights: an estimate, while the sum with ``model`` is P2 of these weights;
