@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from .posterior import LeaveOneOut as LeaveOneOut
     from .posterior import PredictionGradient as PredictionGradient
     from .posterior import PredictiveDistribution as PredictiveDistribution
+    from .posterior import RandomInput as RandomInput
     from .posterior import SamplePaths as SamplePaths
     from .posterior import Uncertainty as Uncertainty
     from .regressor import WienerKernelRegressor as WienerKernelRegressor
@@ -104,6 +105,7 @@ _HOME = {
         "LeaveOneOut",
         "PredictionGradient",
         "PredictiveDistribution",
+        "RandomInput",
         "SamplePaths",
         "Uncertainty",
     ],

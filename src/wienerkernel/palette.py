@@ -6,6 +6,7 @@ __all__ = ["CAUSES", "COLORS", "LAWS", "LIGHT"]
 
 CAUSES = {
     "noise": "noise in the data",
+    "input": "noise on the inputs",
     "model": "unexplored inputs",
     "aleatoric": "noise of the observation",
 }

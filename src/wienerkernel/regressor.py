@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -33,7 +35,9 @@ from .posterior import (
     SeparateOutputs,
     Uncertainty,
 )
+from .posterior.input_noise import InputNoise, Linearization, as_input_noise, warn_if_large
 from .posterior.posterior import observation_scale
+from .posterior.random_input import AtRandomInputs, RandomInput
 from .posterior.separate import each
 from .smoother import Smoother
 from .smoother.fast_predictor import FastPredictor
@@ -64,6 +68,9 @@ if TYPE_CHECKING:
     from .evaluation.diagnostics import ScoreReport
 
 __all__ = ["WienerKernelRegressor"]
+
+PASSES = 4
+"""Linearizations at the estimate, each followed by a new estimate, for noise on the inputs."""
 
 
 class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -225,7 +232,9 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
             params.update((f"kernel__{name}", value) for name, value in self.kernel.get_params().items())
         return params
 
-    def fit(self, X: ArrayLike, y: ArrayLike, noise_scale: ArrayLike | None = None) -> WienerKernelRegressor:
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, noise_scale: ArrayLike | None = None, input_noise: Any = None
+    ) -> WienerKernelRegressor:
         """Tune the unknown parameters of kernel and noise, and condition on the data.
 
         Parameters
@@ -233,11 +242,16 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         X : array-like of shape (n, d)
         y : array-like of shape (n,) or (n, n_y)
             Several outputs have independent noise of the same law, up to the scales ``output_scale_``. With
-            ``noise="auto"``, ``noise_level`` or ``transform``, each has a model of its own.
+            ``noise="auto"``, ``noise_level``, ``transform`` or ``input_noise``, each has a model of its own.
         noise_scale : array-like of shape (n,) or (n, n), default=None
             Sample i has the noise ``noise_scale[i] * M_i``, with a positive scale. With a matrix L, the noise is
             correlated: L times the vector of independent M_i. Its rows must be linearly independent unless ``ridge``
             is given.
+        input_noise : law, list of d laws, ndarray of shape (d, d) or None, default=None
+            The law of the noise E on the inputs: row i of X is the true input plus E_i. One law describes independent
+            noise on all columns, a list has one law for each column (None where it is exact), and a matrix is the
+            covariance of normal noise. It is taken into account to first order, which is accurate up to about 0.15
+            length scales. Needs NumPy arrays and a differentiable kernel.
 
         Returns
         -------
@@ -251,30 +265,71 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         (RBF(), 1.0)
         """
         inputs, outputs = self._data(X, y, reset=True)
-        if outputs.ndim == 2 and self._is_separate:
-            return self._fit_columns(inputs, outputs, noise_scale)
+        if outputs.ndim == 2 and (self._is_separate or input_noise is not None):
+            return self._fit_columns(inputs, outputs, noise_scale, input_noise)
         scale = check_noise_scale(noise_scale, inputs.shape[0], invertible=self.ridge is None)
         check_setting(self.loss, self.inference, self.ridge, outputs, scale)
         self.__dict__.pop("approximation_", None)
         approximation = at_scale.as_approximation(self.approximation)
-        if not (approximation is None or (approximation == "auto" and at_scale.is_small(inputs))):
+        exact = approximation is None or (approximation == "auto" and at_scale.is_small(inputs))
+        noisy = as_input_noise(input_noise, inputs.shape[1])
+        if noisy is not None and not (exact and is_linear(self.loss, self.inference)):
+            raise ValueError("input_noise needs approximation=None, loss='squared' and inference=None")
+        if not exact:
             return self._fit_approximately(approximation, inputs, outputs, scale)
-        kernel, noise, level, transform = self._learn(inputs, outputs, scale)
+        if noisy is None:
+            return self._condition(inputs, outputs, scale, self._learn(inputs, outputs, scale))
+        return self._fit_noisy_inputs(inputs, outputs, scale, noisy)
+
+    def _fit_noisy_inputs(
+        self, inputs: Array, outputs: FloatArray, scale: FloatArray, noise: InputNoise
+    ) -> WienerKernelRegressor:
+        """Alternate between tuning, the estimate, and its gradient, which the noise of the samples depends on."""
+        if not arrays.is_numpy(inputs):
+            raise TypeError(f"input_noise needs NumPy arrays, got an array of {arrays.library(inputs)}")
+        inputs = (inputs - noise.mean).astype(inputs.dtype)  # what is left of the noise has mean 0
+        linear = noise.without_slope(len(outputs))
+        for last in [True] if self.tuning is None else [False, False, True]:
+            with warnings.catch_warnings():
+                if not last:  # on the way, the likelihood will do
+                    warnings.simplefilter("ignore", ConvergenceWarning)
+                learned = self._learn(inputs, outputs, scale, linear, self.tuning if last else "likelihood")
+            for _ in range(PASSES):
+                self._condition(inputs, outputs, scale, learned, linear)
+                linear = noise.linearize(self.posterior_.smoother)
+        self._condition(inputs, outputs, scale, learned, linear)
+        names = getattr(self, "feature_names_in_", [f"column {c} of X" for c in range(inputs.shape[1])])
+        warn_if_large(noise, self.kernel_, list(names))
+        return self
+
+    def _condition(
+        self,
+        inputs: Array,
+        outputs: FloatArray,
+        scale: FloatArray,
+        learned: tuple[Kernel, Noise, NoiseLevel | None, Transform | None],
+        input_noise: Linearization | None = None,
+    ) -> WienerKernelRegressor:
+        """Condition on the data, with everything else known."""
+        kernel, noise, level, transform = learned
         outputs, scale = _carried(inputs, outputs, scale, level, transform)
         if not is_linear(self.loss, self.inference):
             return self._fit_beyond(kernel, noise, inputs, outputs, scale, level, transform)
         regularizer, ridge = regularizer_of(self.ridge, scale, noise.var())
+        if input_noise is not None:
+            regularizer = input_noise.added_to(regularizer)
         samples = Samples.collapse(inputs, regularizer, scale)
         self.__dict__.pop("posterior_", None)  # two factors may not fit into memory
         n_outputs = 1 if outputs.ndim == 1 else outputs.shape[1]
         units = np.ones(n_outputs) if self.tuning_result_ is None else self.tuning_result_.output_scale
         conditioned = RefinedSmoother if self.dtype == "mixed" else Smoother
-        smoother = conditioned(
-            kernel, samples, centered_targets(outputs, scale, noise.mean(), units), self.trend
-        )
+        targets = centered_targets(outputs, scale, noise.mean(), units)
+        if input_noise is not None:
+            targets = targets - input_noise.curvature[:, None]
+        smoother = conditioned(kernel, samples, targets, self.trend)
         self.kernel_, self.noise_, self.ridge_ = kernel, noise, ridge
         self.posterior_ = Posterior(
-            smoother, noise, outputs.ndim == 1, self.ridge is None, units, level, transform
+            smoother, noise, outputs.ndim == 1, self.ridge is None, units, level, transform, input_noise
         )
         return self
 
@@ -339,7 +394,12 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         return np.asarray(self.posterior_.output_scale)
 
     def _learn(
-        self, inputs: Array, outputs: FloatArray, scale: FloatArray
+        self,
+        inputs: Array,
+        outputs: FloatArray,
+        scale: FloatArray,
+        input_noise: Linearization | None = None,
+        method: str | None = None,
     ) -> tuple[Kernel, Noise, NoiseLevel | None, Transform | None]:
         """Kernel, noise, its level and the transform of y: as given, or tuned."""
         transform, level = as_transform(self.__dict__["transform"]), check_noise_level(self.noise_level)
@@ -355,12 +415,19 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         check_spans(inputs, outputs)
         ridge = None if self.ridge is None else regularizer_of(self.ridge, scale, 1.0)[1]
         self.tuning_result_ = learn(
-            Data(arrays.as_float64(inputs), outputs.reshape(len(outputs), -1), scale, ridge, self.trend),
+            Data(
+                arrays.as_float64(inputs),
+                outputs.reshape(len(outputs), -1),
+                scale,
+                ridge,
+                self.trend,
+                input_noise,
+            ),
             None if self.kernel is None else as_kernel(self.kernel, inputs.shape[1]),
             self.noise,
             level=level,
             transform=transform,
-            method=self.tuning,
+            method=method or self.tuning,
             n_restarts=self.n_restarts,
             random_state=self.random_state,
         )
@@ -458,6 +525,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
             msg = f"X must be an array of {arrays.library(old.places)}, like those that the model was fitted with, got {type(inputs)}"
             raise TypeError(msg)
         check_independent(old.scale, scale)
+        _check_exact_inputs(posterior)
         outputs, scale = _carried(inputs, outputs, scale, posterior.level, posterior.transform)
         targets = centered_targets(outputs, scale, posterior.noise.mean(), posterior.output_scale)
         regularizer = regularizer_of(self.ridge, scale, posterior.noise.var())[0]
@@ -494,6 +562,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
             msg = "at least one sample must remain"
             raise ValueError(msg)
         check_independent(posteriors[0].smoother.samples.scale)
+        _check_exact_inputs(posteriors[0])
         if indices.size:
             left = tuple(replace(p, smoother=without(p.smoother, indices)) for p in posteriors)
             self.posterior_ = SeparateOutputs(left) if separate else left[0]
@@ -535,9 +604,19 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         check_size("X", query, precision(self))
         return query
 
+    def _view(self, X: Any) -> tuple[Callable[[Posterior], Any], Array, int]:
+        """How to look at a posterior, the checked queries, and their number: at exact inputs, or at the nodes of random ones."""
+        if not isinstance(X, RandomInput):
+            query = self._query(X)
+            return lambda posterior: posterior, query, query.shape[0]
+        check_is_fitted(self)
+        query = self._query(X.X)
+        nodes, probabilities = X.nodes(query)
+        return lambda posterior: AtRandomInputs(posterior, probabilities), nodes, len(query)
+
     def predict(
         self,
-        X: ArrayLike,
+        X: ArrayLike | RandomInput,
         return_std: bool = False,
         return_cov: bool = False,
         return_uncertainty: bool = False,
@@ -548,7 +627,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
 
         Parameters
         ----------
-        X : array-like of shape (m, d)
+        X : array-like of shape (m, d) or RandomInput
         return_std : bool, default=False
             Also return the standard deviation of f(x): sigma_GP when the ridge is the noise variance.
         return_cov : bool, default=False
@@ -573,10 +652,11 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         if return_std + return_cov + return_uncertainty > 1:
             msg = "at most one of return_std, return_cov and return_uncertainty can be True"
             raise ValueError(msg)
-        query, requested = self._query(X), (return_std, return_cov, return_uncertainty)
+        view, query, _ = self._view(X)
+        requested = return_std, return_cov, return_uncertainty
         return each(
             self._fitted,
-            lambda p: (_predict if p.transform is None else _predict_transformed)(p, query, *requested),
+            lambda p: (_predict if p.transform is None else _predict_transformed)(view(p), query, *requested),
         )
 
     def predict_noise_scale(self, X: ArrayLike) -> FloatArray:
@@ -604,21 +684,22 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         )
         return np.asarray(level)
 
-    def uncertainty(self, X: ArrayLike, noise_scale: ArrayLike | None = None) -> Uncertainty:
+    def uncertainty(self, X: ArrayLike | RandomInput, noise_scale: ArrayLike | None = None) -> Uncertainty:
         """Split the variance at the rows of X by cause.
 
         With a ``transform``, these are variances on the transformed scale, where they add up. The model part has a rounding error of about 1e-16 k(x, x), less at rows of X that have samples.
 
         Parameters
         ----------
-        X : array-like of shape (m, d)
+        X : array-like of shape (m, d) or RandomInput
         noise_scale : array-like of shape (m,), default=None
             Factors of the noise of new observations, beside the level of the model.
 
         Returns
         -------
         Uncertainty
-            Variances ``noise``, ``model``, ``aleatoric``, ``epistemic`` and ``total``, each of shape (m,) or (m, n_y).
+            Variances ``noise``, ``input``, ``model``, ``aleatoric``, ``epistemic`` and ``total``, each of shape (m,) or
+            (m, n_y).
 
         Examples
         --------
@@ -627,13 +708,13 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         >>> parts.noise.round(4).tolist(), parts.model.round(4).tolist(), parts.aleatoric.tolist()
         ([0.5, 0.5], [0.0383, 1.8033], [1.0, 1.0])
         """
-        query = self._query(X)
-        scale = check_query_scale(noise_scale, query.shape[0])
-        return each(self._fitted, lambda p: p.uncertainty(query, scale))  # type: ignore[no-any-return]
+        view, query, m = self._view(X)
+        scale = check_query_scale(noise_scale, m)
+        return each(self._fitted, lambda p: view(p).uncertainty(query, scale))  # type: ignore[no-any-return]
 
     def predict_distribution(
         self,
-        X: ArrayLike,
+        X: ArrayLike | RandomInput,
         of: str = "estimate",
         verbose: bool = False,
         noise_scale: ArrayLike | None = None,
@@ -642,7 +723,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
 
         Parameters
         ----------
-        X : array-like of shape (m, d)
+        X : array-like of shape (m, d) or RandomInput
         of : {"estimate", "function", "observation"}, default="estimate"
             The estimate (its variance is the noise part), the value f(x) (noise and model part) or a new
             observation (all three).
@@ -663,13 +744,13 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         >>> Y.mean().round(4).tolist(), Y.ppf(0.95).round(4).tolist()
         ([0.5], [2.5401])
         """
-        query = self._query(X)
-        scale = check_query_scale(noise_scale, query.shape[0])
-        return each(self._fitted, lambda p: p.distribution(query, of, verbose, scale))  # type: ignore[no-any-return]
+        view, query, m = self._view(X)
+        scale = check_query_scale(noise_scale, m)
+        return each(self._fitted, lambda p: view(p).distribution(query, of, verbose, scale))  # type: ignore[no-any-return]
 
     def predict_quantiles(
         self,
-        X: ArrayLike,
+        X: ArrayLike | RandomInput,
         quantiles: ArrayLike,
         of: str = "observation",
         verbose: bool = False,
@@ -679,7 +760,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
 
         Parameters
         ----------
-        X : array-like of shape (m, d)
+        X : array-like of shape (m, d) or RandomInput
         quantiles : array-like of shape (k,)
             Levels between 0 and 1.
         of : {"estimate", "function", "observation"}, default="observation"
@@ -706,7 +787,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
 
     def predict_interval(
         self,
-        X: ArrayLike,
+        X: ArrayLike | RandomInput,
         coverage: float = 0.9,
         of: str = "observation",
         verbose: bool = False,
@@ -716,7 +797,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
 
         Parameters
         ----------
-        X : array-like of shape (m, d)
+        X : array-like of shape (m, d) or RandomInput
         coverage : float, default=0.9
         of : {"estimate", "function", "observation"}, default="observation"
         verbose : bool, default=False
@@ -740,7 +821,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
 
     def sample_y(
         self,
-        X: ArrayLike,
+        X: ArrayLike | RandomInput,
         n_samples: int = 1,
         random_state: RandomState = 0,
         of: str = "function",
@@ -750,7 +831,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
 
         Parameters
         ----------
-        X : array-like of shape (m, d)
+        X : array-like of shape (m, d) or RandomInput
         n_samples : int, default=1
         random_state : int, numpy Generator or RandomState, or None, default=0
         of : {"estimate", "function", "observation"}, default="function"
@@ -835,7 +916,8 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         [0.5, 0.5, 0.0383]
         """
         posterior = self._fitted
-        return FastPredictor(posterior.smoother, posterior.noise.var(), posterior.output_scale)
+        noise = posterior.noise.var()
+        return FastPredictor(posterior.smoother, noise, posterior.output_scale, *posterior.input_covariance())
 
     def to_casadi(
         self,
@@ -1030,13 +1112,16 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         return each(self._fitted, lambda p: p.leave_one_out())  # type: ignore[no-any-return]
 
     def score_report(
-        self, X: ArrayLike | None = None, y: ArrayLike | None = None, noise_scale: ArrayLike | None = None
+        self,
+        X: ArrayLike | RandomInput | None = None,
+        y: ArrayLike | None = None,
+        noise_scale: ArrayLike | None = None,
     ) -> ScoreReport:
         """How well calibrated the model is: on its own samples, each left out in turn, or on new ones.
 
         Parameters
         ----------
-        X : array-like of shape (m, d), default=None
+        X : array-like of shape (m, d) or RandomInput, default=None
         y : array-like of shape (m,) or (m, n_y), default=None
         noise_scale : array-like of shape (m,), default=None
             Factors of the noise of the new observations.
@@ -1119,6 +1204,16 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         query = self._query(X)
         mean = each(self._fitted, lambda p: _observation_mean(p, query))
         return float(r2_score(y, mean, sample_weight=sample_weight))
+
+
+def _check_exact_inputs(posterior: Posterior) -> None:
+    """Refuse to add or forget samples with noise on their inputs."""
+    if posterior.input_noise is not None:
+        msg = (
+            "samples with noise on their inputs cannot be added or forgotten, since that noise depends on the gradient of "
+            "the estimate: fit all at once"
+        )
+        raise ValueError(msg)
 
 
 def _predict(posterior: Posterior, query: Array, std: bool, cov: bool, uncertainty: bool) -> Any:

@@ -59,7 +59,10 @@ def check_size(name: str, values: Array, dtype: str = "float64") -> None:
 def check_spans(X: Array, y: FloatArray) -> None:
     """Raise ValueError if the range of data is so small or large that length scales or variances cannot be squared."""
     # Variances are of the size of y^2, and are squared themselves.
-    for name, values, root in (("X", arrays.as_numpy(X), 1.0), ("y", y.reshape(len(y), -1), 0.5)):
+    for name, values, root in (
+        ("X", arrays.as_numpy(X).astype(np.float64), 1.0),
+        ("y", y.reshape(len(y), -1), 0.5),
+    ):
         spans = values.max(axis=0) - values.min(axis=0)
         for off, size in ((spans < SMALLEST**root, "little"), (spans > largest() ** root, "much")):
             if np.any(off & (spans > 0)):

@@ -820,10 +820,10 @@ def test_a_directory_that_tells_another_story_is_refused(saved, tmp_path):
         (b"[" * 100_000 + b"]" * 100_000, "nested too deeply"),
         (b"{}", "not a wienerkernel model"),
         (b"\xff\xfe", "decode"),
-        (b'{"format": "wienerkernel model", "version": 4, "library": "9.9"}', "newer version.*9.9.*upgrade"),
+        (b'{"format": "wienerkernel model", "version": 5, "library": "9.9"}', "newer version.*9.9.*upgrade"),
         (b'{"format": "wienerkernel model", "version": "1"}', "not a version"),
-        (b'{"format": "wienerkernel model", "version": 3}', "expected the entries"),
-        (b'{"format": "wienerkernel model", "version": 2}', "older version.*fit the model again"),
+        (b'{"format": "wienerkernel model", "version": 4}', "expected the entries"),
+        (b'{"format": "wienerkernel model", "version": 3}', "older version.*fit the model again"),
         (b'{"format": "wienerkernel model", "version": NaN}', "NaN"),
         (b'{"format": "wienerkernel model", "version": ' + b"9" * 5000 + b"}", "digits|integer"),
         (b" " * 5_000_000, "the limit is"),
@@ -981,6 +981,38 @@ RBF_NODE = {"kind": "rbf", "length_scale": 1.0, "length_scale_bounds": [0.1, 10.
 )
 def test_hand_made_levels_and_transforms_are_refused(change, match, scaled_file, tmp_path):
     refused(changed_tree(scaled_file, change), tmp_path, match)
+
+
+@pytest.fixture(scope="module")
+def noisy_file(tmp_path_factory):
+    """A model with noise on one of its two inputs."""
+    X = np.linspace(0, 4, 12)[:, None] * [1.0, 0.3]
+    path = tmp_path_factory.mktemp("store") / "noisy.wk"
+    model = WienerKernelRegressor(noise="norm(0, 0.2)", tuning=None)
+    model.fit(X, np.sin(X[:, 0]), input_noise=[None, "gamma(4, scale=0.05)"]).save(path)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (set_at("input_noise", {}), "expected the entries"),
+        (set_at("input_noise", None), "belongs to no part"),
+        (set_at("input_noise", "laws", []), "1 to 2 laws"),
+        (set_at("input_noise", "laws", [SCIPY] * 3), "1 to 2 laws"),
+        (set_at("input_noise", "laws", [SCIPY] * 2), "shape"),
+        (set_at("input_noise", "laws", ["os.system"]), "noise law"),
+        (set_at("input_noise", "slopes", "directions"), "expected|no array|array"),
+    ],
+)
+def test_hand_made_noise_on_the_inputs_is_refused(change, match, noisy_file, tmp_path):
+    refused(changed_tree(noisy_file, change), tmp_path, match)
+
+
+@pytest.mark.parametrize("name", ["directions", "slopes", "curvature"])
+@pytest.mark.parametrize("change", [lambda a: a[1:], lambda a: a + 1e200, lambda a: a * np.nan])
+def test_arrays_of_noise_on_the_inputs_that_do_not_fit_are_refused(name, change, noisy_file, tmp_path):
+    refused(changed_array(noisy_file, f"input_noise.{name}", change), tmp_path)
 
 
 def nudged(triangle):

@@ -65,7 +65,8 @@ def predict(
     """Predict each row of a table.
 
     All columns are kept. Appended are mean, lower and upper (the ends of the interval), and the standard deviations by
-    cause: std_noise (noise in the data), std_model (unexplored inputs) and std_aleatoric (noise of the observation). Of a
+    cause: std_noise (noise in the data), std_model (unexplored inputs) and std_aleatoric (noise of the observation), and
+    std_input if the model was fitted with noise on the inputs. Of a
     model with a transform, these standard deviations are on the transformed scale.
     Tables are processed in chunks, so they can be of any length.
     """
@@ -94,7 +95,9 @@ def predict(
                 raise ValueError(f"{table.file}: there are no rows below the column names")
             bar.update(task, completed=1.0)
     if transform := scale_name(fitted):
-        stds = ", ".join(f"{prefix}std_{cause}" for cause in ("noise", "model", "aleatoric"))
+        from ..posterior.separate import causes
+
+        stds = ", ".join(f"{prefix}std_{cause}" for cause in causes(fitted.posterior_))
         say(f"note: {stds} are on the transformed scale ({transform})", style="yellow")
     if to_file:
         say_written(output, f"{rows} rows")
@@ -124,11 +127,13 @@ def _predictions(
     """New columns; their names end in the number of the output if there are several."""
     import numpy as np
 
+    from ..posterior.separate import causes
+
     law = model.predict_distribution(X, of, noise_scale=scale)
     parts = model.uncertainty(X, scale)
     ends = np.array([(1 - interval) / 2, (1 + interval) / 2])
     lower, upper = law.ppf(ends.reshape(-1, *[1] * len(law.shape)))
-    stds = {f"std_{name}": np.sqrt(getattr(parts, name)) for name in ("noise", "model", "aleatoric")}
+    stds = {f"std_{name}": np.sqrt(getattr(parts, name)) for name in causes(model.posterior_)}
     by_output = {"mean": law.mean(), "lower": lower, "upper": upper, **stds}
     columns: dict[str, FloatArray] = {}
     for name, values in by_output.items():

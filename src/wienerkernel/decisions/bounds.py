@@ -263,6 +263,14 @@ def bound(
     """
     if not 0 <= norm < np.inf:
         raise ValueError(f"norm must be a finite number of at least 0, got {norm!r}")
+    if posterior.input_noise is not None:
+        raise ValueError(
+            "bounds hold for exact inputs only: with input_noise, use predict_interval(X, of='function')"
+        )
+    if posterior.input_noise is not None:
+        raise ValueError(
+            "bounds hold for exact inputs only: with input_noise, use predict_interval(X, of='function')"
+        )
     error = 1 - check_confidence(confidence)
     check_choice("method", method, METHODS)
     check_choice("side", side, SIDES)

@@ -87,7 +87,7 @@ def samples_needed(posterior: Posterior, X: Array, *, std: ArrayLike, of: str = 
     target = (np.broadcast_to(goal, (m,)) / unit) ** 2
     s2, ridge = _of_new_samples(posterior, X)
     parts = posterior.common_uncertainty(X)
-    start = arrays.as_numpy(parts.noise if of == "estimate" else parts.epistemic)
+    start = arrays.as_numpy(parts.estimate if of == "estimate" else parts.epistemic)
     w = arrays.as_numpy(posterior.smoother.mean_and_variance(X)[1]) / ridge  # N w = g / (1-g)
 
     def variance(n: FloatArray) -> FloatArray:
@@ -236,10 +236,14 @@ def space_filling(
 def _of_new_samples(posterior: Posterior, X: Array) -> tuple[FloatArray, FloatArray]:
     """Noise variance s2 and ridge rho^2 of a new sample at each row of X, (m,) each."""
     scale = np.ones(len(X)) if posterior.level is None else posterior.level(arrays.as_numpy(X))
-    s2 = posterior.noise.var() * scale**2
-    if posterior.ridge_is_noise_variance:
-        return s2, s2
-    return s2, np.full(len(X), float(posterior.smoother.samples.row_regularizer.flat[0]))
+    s2 = ridge = posterior.noise.var() * scale**2
+    if not posterior.ridge_is_noise_variance:
+        ridge = np.full(len(X), float(posterior.smoother.samples.row_regularizer.flat[0]))
+    noisy = posterior.input_noise
+    if noisy is None:
+        return s2, ridge
+    further = noisy.noise.variance_at(posterior.smoother, arrays.as_numpy(X))
+    return s2 + further, ridge + further - (0.0 if posterior.ridge_is_noise_variance else noisy.variance[0])
 
 
 def _covariances(posterior: Posterior, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

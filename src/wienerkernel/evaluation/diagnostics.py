@@ -20,7 +20,7 @@ from ..law import LinearCombination
 from ..law.mixed import MixedLaw
 from ..noise import Noise
 from ..noise.level import Level, level_nodes
-from ..posterior import Posterior, SeparateOutputs
+from ..posterior import Posterior, RandomInput, SeparateOutputs
 from ..posterior.separate import stacked
 from ..posterior.transformed import TransformedDistribution
 from ..smoother.leave_one_out import LeaveOneOutLaws
@@ -216,23 +216,24 @@ def leave_one_out_law(posterior: Posterior, rows: IntArray | slice = ALL) -> tup
     group, residual = laws.group[rows], laws.residual[rows]
     # All outputs of a sample have one law, up to their scales.
     at = group if posterior.single_output else group[:, None]
-    weights = laws.weights[at]
+    weights, others = laws.weights[at], posterior.terms[1:]
     probabilities: FloatArray = np.ones(1)
     if isinstance(posterior.level, Level):  # the level at a held-out sample is uncertain, too
         samples = posterior.smoother.samples
         nodes, probabilities = level_nodes(posterior.level.log_variance(samples.places[samples.index[rows]]))
         weights = np.repeat(weights[None], len(nodes), axis=0)
         weights[:, np.arange(len(group)), group] *= np.exp(nodes)
+    terms = [(noise, weights), *((law, laws.weights_of(scale)[at]) for law, scale in others)]
     combination = LinearCombination(
-        noise,
-        weights,
-        counts=laws.counts,
-        loc=-noise.mean() * (weights @ laws.counts),
+        [law for law, _ in terms],
+        [w for _, w in terms],
+        counts=[laws.counts] * len(terms),
+        loc=-sum(law.mean() * (w @ laws.counts) for law, w in terms),
         normal_std=np.sqrt(laws.model)[at],
     )
     law = combination if len(probabilities) == 1 else MixedLaw(combination, probabilities)
     if posterior.transform is not None:
-        values = posterior.smoother.targets[rows, 0] + noise.mean() * posterior.smoother.samples.scale[rows]
+        values = posterior.observed()[rows, 0]
         distribution = TransformedDistribution(
             _Affine(law, 1.0, values - residual[:, 0]), posterior.transform
         )
@@ -243,7 +244,10 @@ def leave_one_out_law(posterior: Posterior, rows: IntArray | slice = ALL) -> tup
 
 
 def score_report(
-    model: Any, X: ArrayLike | None = None, y: ArrayLike | None = None, noise_scale: ArrayLike | None = None
+    model: Any,
+    X: ArrayLike | RandomInput | None = None,
+    y: ArrayLike | None = None,
+    noise_scale: ArrayLike | None = None,
 ) -> ScoreReport:
     """Score a fitted model on its own samples, each left out in turn, or on new data.
 
@@ -251,7 +255,7 @@ def score_report(
     ----------
     model : WienerKernelRegressor
         Fitted, with independent noise.
-    X : array-like of shape (m, d), default=None
+    X : array-like of shape (m, d) or RandomInput, default=None
         New inputs; None scores the samples of the model, leaving each out.
     y : array-like of shape (m,) or (m, n_y), default=None
         New observations at X.

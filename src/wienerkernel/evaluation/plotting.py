@@ -84,7 +84,7 @@ class TubeDisplay:
 
             _, ax = plt.subplots()
         tubes = [
-            ("estimate", self.uncertainty.noise, CAUSES["noise"]),
+            ("estimate", self.uncertainty.estimate, CAUSES["noise"]),
             ("function", self.uncertainty.epistemic, f"+ {CAUSES['model']}"),
             ("observation", self.uncertainty.total, f"+ {CAUSES['aleatoric']}"),
         ]

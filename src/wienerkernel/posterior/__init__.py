@@ -4,6 +4,7 @@ from .distribution import PredictiveDistribution
 from .parts import LeaveOneOut, PredictionGradient, Uncertainty
 from .paths import SamplePaths
 from .posterior import Posterior
+from .random_input import RandomInput
 from .separate import SeparateOutputs
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "Posterior",
     "PredictionGradient",
     "PredictiveDistribution",
+    "RandomInput",
     "SamplePaths",
     "SeparateOutputs",
     "Uncertainty",

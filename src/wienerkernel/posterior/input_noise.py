@@ -17,14 +17,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._typing import FloatArray
-from ..kernels import Kernel
+from ..kernels import Kernel, Matern
 from ..noise import Noise, as_noise
 from ..smoother import Smoother
 from ..smoother.gradient import mean_gradient
 
-__all__ = ["InputNoise", "Linearization", "NoiseTerm", "as_input_noise", "warn_if_large"]
+__all__ = [
+    "InputNoise",
+    "Linearization",
+    "NoiseTerm",
+    "as_input_noise",
+    "warn_if_large",
+]
 
-STEP = 0.1
+STEP = 0.01
 """Step of the differences for the curvature, in standard deviations of E: their relative error is about STEP^2 / 6 (std / length scale)^2."""
 LARGE = 0.15
 """Standard deviation of E, in length scales, up to which the first order is accurate."""
@@ -68,14 +74,26 @@ class InputNoise:
 
     def linearize(self, smoother: Smoother) -> Linearization:
         """Gradient and curvature of the estimate at the samples."""
+        if any(isinstance(leaf, Matern) and leaf.nu < 1 for leaf in _leaves(smoother.kernel)):
+            raise ValueError(
+                "input_noise needs a differentiable kernel: use RBF, or Matern with nu of 1.5 or 2.5"
+            )
         places, index = smoother.places, smoother.samples.index
-        slopes = mean_gradient(smoother, places)[:, 0, :] @ self.directions.T
+        slopes = self._slopes(smoother, places)
         curvature = np.zeros(len(places))
         for direction, variance in zip(self.directions, self.variances, strict=True):
             step = STEP * np.sqrt(variance) * direction
             ends = [mean_gradient(smoother, places + sign * step)[:, 0, :] @ direction for sign in (1, -1)]
             curvature += 0.25 * np.sqrt(variance) / STEP * (ends[0] - ends[1])
         return Linearization(self, slopes[index], curvature[index])
+
+    def _slopes(self, smoother: Smoother, X: FloatArray) -> FloatArray:
+        """Derivatives of the estimate along the directions, (m, k)."""
+        return np.asarray(mean_gradient(smoother, X)[:, 0, :] @ self.directions.T)
+
+    def variance_at(self, smoother: Smoother, X: FloatArray) -> FloatArray:
+        """Variance of the further noise of a new sample at the rows of X, (m,)."""
+        return np.asarray(self._slopes(smoother, X) ** 2 @ self.variances)
 
     def without_slope(self, n: int) -> Linearization:
         """The linearization at n samples of a constant."""
@@ -130,8 +148,8 @@ def as_input_noise(law: Any, n_features: int) -> InputNoise | None:
         of normal noise.
     n_features : int
     """
-    if law is None:
-        return None
+    if law is None or isinstance(law, InputNoise):
+        return law
     if isinstance(law, np.ndarray) and law.ndim == 2:
         return _jointly_normal(law, n_features)
     if isinstance(law, list | tuple) and not all(isinstance(value, Real) for value in law):

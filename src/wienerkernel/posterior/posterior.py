@@ -92,12 +92,12 @@ class Posterior:
         own = NoiseTerm(self.noise, self.smoother.samples.scale)
         return (own, *(() if self.input_noise is None else self.input_noise.terms))
 
-    def _input_covariance(self) -> tuple[Array, ...]:
+    def input_covariance(self) -> tuple[Array, ...]:
         """Variance of the places' means that the noise on the inputs causes, (U,); empty without it."""
         if self.input_noise is None:
             return ()
         return (
-            arrays.like(self.smoother.samples.collapsed(self.input_noise.variance), self.smoother.factor),
+            arrays.like(self.smoother.samples.collapsed(self.input_noise.variance), self.smoother.places),
         )
 
     def observed(self) -> FloatArray:
@@ -121,7 +121,7 @@ class Posterior:
 
     def _parts(self, X: Array, noise_scale: FloatArray | None = None) -> tuple[Array, dict[str, Array]]:
         """Mean of the smoother (m, n_y), and the variances by cause without the scales of the outputs (m,)."""
-        mean, model, gain, *further = self.smoother.mean_and_parts(X, *self._input_covariance())
+        mean, model, gain, *further = self.smoother.mean_and_parts(X, *self.input_covariance())
         s2 = float(self.noise.var())
         aleatoric = s2 + 0 * gain
         if self.level is not None or noise_scale is not None:
@@ -165,14 +165,14 @@ class Posterior:
         weights = arrays.as_numpy(weights)
         columns, counts = self.smoother.samples.per_noise(weights)
         covariance = self.noise.var() * (columns * counts) @ columns.T
-        return np.asarray(sum((weights * c @ weights.T for c in self._input_covariance()), covariance))
+        return np.asarray(sum((weights * c @ weights.T for c in self.input_covariance()), covariance))
 
     def gradient(self, X: Array) -> PredictionGradient:
         """Gradients of the mean and of both parts of the variance with respect to x."""
         mean = mean_gradient(self.smoother, X)
         model, gain = variance_gradients(self.smoother, X)
         noise = float(self.noise.var()) * gain
-        for covariance in self._input_covariance():
+        for covariance in self.input_covariance():
             noise = noise + variance_gradients(self.smoother, X, covariance)[1]
         if self.single_output:
             return PredictionGradient(mean[:, 0, :], noise, model)

@@ -16,7 +16,7 @@ from ..noise.base import Noise, as_generator
 from .distribution import PredictiveDistribution
 from .posterior import Posterior
 
-__all__ = ["SeparateOutputs", "StackedDistribution", "each", "stacked"]
+__all__ = ["SeparateOutputs", "StackedDistribution", "causes", "each", "stacked"]
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,13 @@ class SeparateOutputs:
             )
             raise ValueError(msg)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+def causes(posterior: Any) -> tuple[str, ...]:
+    """Names of the parts of the variance that a fitted model has; that of noise on the inputs only with such noise."""
+    parts = posterior.outputs if isinstance(posterior, SeparateOutputs) else (posterior,)
+    noisy = any(isinstance(part, Posterior) and part.input_noise is not None for part in parts)
+    return ("noise", *(("input",) if noisy else ()), "model", "aleatoric")
 
 
 def each(posterior: Any, function: Callable[[Any], Any], axis: int = -1) -> Any:

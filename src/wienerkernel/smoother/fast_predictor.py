@@ -29,6 +29,8 @@ class FastPredictor:
         Variance of the noise.
     output_scale : ndarray of shape (n_y,), default=None
         Scales of the outputs; with None all have the same variances, returned without an axis for outputs.
+    further : ndarray of shape (U,), default=None
+        Variances of further noise at the places, which is then part of V.
 
     Examples
     --------
@@ -43,7 +45,13 @@ class FastPredictor:
     [1.0, 0.6065]
     """
 
-    def __init__(self, smoother: Smoother, s2: float, output_scale: FloatArray | None = None) -> None:
+    def __init__(
+        self,
+        smoother: Smoother,
+        s2: float,
+        output_scale: FloatArray | None = None,
+        further: FloatArray | None = None,
+    ) -> None:
         if not arrays.is_numpy(smoother.places):
             msg = (
                 f"the fast predictor works on NumPy arrays; the model was fitted with {arrays.library(smoother.places)}: "
@@ -59,12 +67,15 @@ class FastPredictor:
         self._dual = _columns(smoother.dual[:, 0] if self._single else smoother.dual.T)
         self._scale = None if self._single else output_scale
         self._trend = _FastTrend(smoother) if smoother.trend.kind else None
-        samples, self._ratio = smoother.samples, gain_ratio(smoother.samples)
-        self._gain = None if np.all(samples.gain == 1) else _columns(samples.gain)
+        samples, self._further = smoother.samples, further
+        gain, self._ratio = samples.gain, gain_ratio(samples)
+        if further is not None:
+            gain, self._ratio = gain + (further if gain.ndim == 1 else np.diag(further)) / self._s2, None
+        self._gain = None if np.all(gain == 1) else _columns(gain)
         self._regularizer = _columns(samples.regularizer)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return FastPredictor, (self._smoother, self._s2, self._scale)
+        return FastPredictor, (self._smoother, self._s2, self._scale, self._further)
 
     def __call__(self, x: FloatArray) -> tuple[Any, Any, Any]:
         """Mean, noise part V and model part P2.

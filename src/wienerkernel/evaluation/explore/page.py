@@ -13,6 +13,7 @@ from ..._typing import FloatArray
 from ...palette import CAUSES, LAWS, LIGHT
 from ...posterior import Posterior
 from ...posterior.distribution import OF
+from ...posterior.separate import causes as causes_of
 from ..report.scores import thinned
 from ..report.slices import COVERAGE, TAILS, densities, nearness, observations
 from .scenes import PaperScene, Scene
@@ -151,8 +152,8 @@ class Page:
         self.density.title.text = f"exact densities at {where}"
         parts = self.posterior.common_uncertainty(at)
         causes = ", ".join(
-            f"{name} <b>{scale * float(getattr(parts, cause)[0]) ** 0.5:.4g}</b>"
-            for cause, name in CAUSES.items()
+            f"{CAUSES[cause]} <b>{scale * float(getattr(parts, cause)[0]) ** 0.5:.4g}</b>"
+            for cause in causes_of(self.posterior)
         )
         self.text.text = (
             f"<p>At {escape(where)} the mean is <b>{mean:.4g}</b>. Standard deviations by cause: {causes}.</p>"

@@ -158,14 +158,18 @@ class ModelScene(Scene):
         old, samples = self.model, self.posterior.smoother.samples
         if self.law.value == OWN and self.factor.value == 1.0:
             return self.posterior
-        noise = old.noise_
-        law = noise if self.law.value == OWN else LAWS[self.law.value].law(noise.std(), mean=noise.mean())
+        law = old.noise_
+        if self.law.value != OWN:
+            law = LAWS[self.law.value].law(law.std(), mean=law.mean())
         kernel = _stretched(old.kernel_, self.factor.value)
         trend = self.posterior.smoother.trend.kind
         new = WienerKernelRegressor(kernel, noise=law, ridge=old.ridge, trend=trend, tuning=None)
         units = self.posterior.output_scale
         outputs = self.outputs[:, 0] if self.posterior.single_output else self.outputs / units
-        fitted: Posterior = new.fit(self.points, outputs, noise_scale=samples.scale).posterior_
+        linear = self.posterior.input_noise
+        noise = None if linear is None else linear.noise
+        points = self.points if noise is None else self.points + noise.mean
+        fitted: Posterior = new.fit(points, outputs, noise_scale=samples.scale, input_noise=noise).posterior_
         return replace(fitted, output_scale=units, level=self.posterior.level)
 
     def column(self) -> int:

@@ -23,7 +23,8 @@ def page(report: dict[str, Any], title: str | None = None) -> str:
     """The contents of a report as self-contained HTML, with every name escaped."""
     if title is None:
         title = f"{', '.join(report['targets'])} by {', '.join(report['inputs'])}"
-    data = {**report, "targets": _labels(report), "title": title, "laws": LAWS, "causes": CAUSES}
+    data = {**report, "targets": _labels(report), "title": title, "laws": LAWS}
+    data["causes"] = {cause: CAUSES[cause] for cause in report["shares"]}
     parts = {
         "title": escape(title),
         "lead": _lead(report),
@@ -176,7 +177,7 @@ def _curve_table(report: dict[str, Any], part: dict[str, Any]) -> str:
     level = _percent(report["coverage"])
     head = [part["input"], *(f"mean of {name}" if several else "mean" for name in report["targets"])]
     head += [f"{level} interval, {name}" for name in LAWS.values()]
-    head += [f"std, {CAUSES[cause]}" for cause in CAUSES]
+    head += [f"std, {CAUSES[cause]}" for cause in part["variance"]]
     rows = []
     for k in at:
         means = [mean[k] for mean in part["mean"]]
@@ -186,7 +187,7 @@ def _curve_table(report: dict[str, Any], part: dict[str, Any]) -> str:
             center = 0.0 if several else means[0]
             low, high = (center + part["tubes"][law][end][k] for end in ("low", "high"))
             row.append(f"{_number(low)} … {_number(high)}")
-        row += [_number(part["variance"][cause][k] ** 0.5) for cause in CAUSES]
+        row += [_number(variance[k] ** 0.5) for variance in part["variance"].values()]
         rows.append(row)
     where = _base(part["base"])
     caption = f"Prediction along {part['input']}{where and ', with ' + where}"

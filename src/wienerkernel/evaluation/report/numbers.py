@@ -14,6 +14,7 @@ import numpy as np
 from ...backend import arrays
 from ...palette import CAUSES
 from ...posterior import Posterior, Uncertainty
+from ...posterior.separate import causes
 from ...text import rounded
 from ...transform import Transform
 from .scores import score_contents, thinned
@@ -24,6 +25,7 @@ __all__ = ["contents", "default_names", "transform_name"]
 MAX_DATA = 1000
 ADVICE = {
     "noise": "comes from the {cause}: more samples reduce it, also at the same inputs",
+    "input": "comes from the {cause}: more samples reduce it, and more accurate inputs",
     "model": "comes from {cause}: samples at new inputs reduce it",
     "aleatoric": "comes from the {cause}: more samples do not reduce it, but better measurements or inputs that were not "
     "recorded may",
@@ -45,7 +47,7 @@ def contents(
     targets = _names("target_name", target_name, outputs.shape[1], "y")
 
     shown = thinned(n, MAX_DATA)
-    shares = _shares(posterior.common_uncertainty(points[shown]))
+    shares = _shares(posterior.common_uncertainty(points[shown]), causes(posterior))
     report = {
         "inputs": inputs,
         "targets": targets,
@@ -94,21 +96,21 @@ def _names(argument: str, given: str | Sequence[str] | None, n: int, letter: str
     return names
 
 
-def _shares(parts: Uncertainty) -> dict[str, float]:
+def _shares(parts: Uncertainty, names: Sequence[str]) -> dict[str, float]:
     """Fraction of each cause in the variance of a new observation, averaged over the data."""
-    means = {cause: float(np.mean(arrays.as_numpy(getattr(parts, cause)))) for cause in CAUSES}
+    means = {cause: float(np.mean(arrays.as_numpy(getattr(parts, cause)))) for cause in names}
     total = sum(means.values())
     return {cause: mean / total for cause, mean in means.items()}
 
 
 def _advice(shares: dict[str, float]) -> str:
     """What the shares mean, in words."""
-    first = max(CAUSES, key=shares.__getitem__)
+    first = max(shares, key=shares.__getitem__)
     part = "Most" if shares[first] > 0.5 else "The largest part"
     text = f"{part} of the variance of a new observation ({100 * shares[first]:.0f}\u00a0%) {_advise(first)}."
-    epistemic = shares["noise"] + shares["model"]
+    epistemic = 1 - shares["aleatoric"]
     if first == "aleatoric" and epistemic > 0.005:
-        second = max(("noise", "model"), key=shares.__getitem__)
+        second = max((cause for cause in shares if cause != "aleatoric"), key=shares.__getitem__)
         text += f" Of the variance of the function, {100 * shares[second] / epistemic:.0f}\u00a0% {_advise(second)}."
     return text
 

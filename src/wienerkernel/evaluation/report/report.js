@@ -201,17 +201,16 @@
         ]];
       }, (px) => this.choose(px));
 
-      const variance = (cause) => part.variance[cause].map((value) => scale ** 2 * value);
-      const [noise, model, aleatoric] = ["noise", "model", "aleatoric"].map(variance);
-      const zero = noise.map(() => 0), two = noise.map((value, k) => value + model[k]);
-      const all = two.map((value, k) => value + aleatoric[k]);
+      const sums = [part.x.map(() => 0)];
+      for (const cause of Object.keys(CAUSES)) {
+        sums.push(part.variance[cause].map((value, k) => sums.at(-1)[k] + scale ** 2 * value));
+      }
+      const all = sums.at(-1);
       const causes = chart(this.find(".causes .plot"), {
         xLabel: part.input, yLabel: `variance of ${target()}`, x, y: [0, 1.05 * extent(all)[1]], height: 240,
         describe: `Variance by cause along ${part.input}`,
       });
-      causes.area(part.x, two, all, "area aleatoric");
-      causes.area(part.x, noise, two, "area model");
-      causes.area(part.x, zero, noise, "area noise");
+      Object.keys(CAUSES).forEach((cause, k) => causes.area(part.x, sums[k], sums[k + 1], `area ${cause}`));
       causes.hover((px) => {
         const k = nearest(part.x, px);
         return [part.x[k], [

@@ -10,9 +10,9 @@ from ..._typing import FloatArray, IntArray
 from ...backend import arrays
 from ...law import LinearCombination
 from ...law.mixed import MixedLaw
-from ...palette import CAUSES
 from ...posterior import Posterior
 from ...posterior.distribution import OF
+from ...posterior.separate import causes
 
 __all__ = ["COVERAGE", "TAILS", "base_point", "densities", "nearness", "observations", "slices", "sweep"]
 
@@ -31,9 +31,7 @@ PEAK = 5.0
 def observations(posterior: Posterior) -> tuple[FloatArray, FloatArray]:
     """The samples that a model was fitted to, X (n, d) and y (n, n_y)."""
     samples = posterior.smoother.samples
-    sums = samples.scale if samples.scale.ndim == 1 else samples.scale.sum(axis=1)
-    outputs = posterior.output_scale * (posterior.smoother.targets + posterior.noise.mean() * sums[:, None])
-    return arrays.as_numpy(samples.places)[samples.index], outputs
+    return arrays.as_numpy(samples.places)[samples.index], posterior.observed()
 
 
 def base_point(points: FloatArray) -> FloatArray:
@@ -113,7 +111,7 @@ def _curve(posterior: Posterior, grid: FloatArray, j: int, stride: int) -> dict[
         "x": grid[:, j],
         "mean": _mean(posterior, grid).T,
         "tubes": tubes,
-        "variance": {cause: getattr(parts, cause) for cause in CAUSES},
+        "variance": {cause: getattr(parts, cause) for cause in causes(posterior)},
         "at": at,
         "densities": laws,
     }

@@ -13,12 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 from ... import __version__
 from ..._typing import FloatArray
 from ...posterior import Posterior, SeparateOutputs
-from ...smoother import Smoother
 from ...transform import Transform
 from ...tuning import METHODS, TuningResult
 from ...validation import SMALLEST
 from ..files import atomic_write
 from .archive import Archive, FormatError, write_archive
+from .input_noise import input_noise_from, input_noise_node
 from .level import level_from, level_node
 from .nodes import Node, Reader, Writer, as_plain, choice, entries, integer, items, number
 from .noise import CLOSE, moments_at_hand, noise_from, noise_node
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["load", "save"]
 
-FORMAT, VERSION = "wienerkernel model", 3
+FORMAT, VERSION = "wienerkernel model", 4
 LONGEST_TEXT, LONGEST_MESSAGE = 2**22, 600
 NAMES = ("feature_names", "target_names")
 
@@ -153,7 +153,7 @@ def _model_node(model: WienerKernelRegressor, writer: Writer) -> dict[str, Node]
 def _posterior_node(
     posterior: Posterior, ridge: float, tuned: TuningResult | None, writer: Writer
 ) -> dict[str, Node]:
-    level, transform = posterior.level, posterior.transform
+    level, transform, noisy = posterior.level, posterior.transform, posterior.input_noise
     return {
         "kernel": kernel_node(posterior.smoother.kernel),
         "noise": noise_node(posterior.noise, writer, "noise"),
@@ -165,11 +165,19 @@ def _posterior_node(
         "output_scale": posterior.output_scale.tolist(),
         "level": None if level is None else level_node(level, writer, "level"),
         "transform": None if transform is None else transform_node(transform),
+        "input_noise": None if noisy is None else input_noise_node(noisy, writer),
     }
 
 
 ENTRIES = ("kernel", "noise", "ridge", "tuned", "smoother")
-OF_POSTERIOR = ("single_output", "ridge_is_noise_variance", "output_scale", "level", "transform")
+OF_POSTERIOR = (
+    "single_output",
+    "ridge_is_noise_variance",
+    "output_scale",
+    "level",
+    "transform",
+    "input_noise",
+)
 
 
 def _model_from(tree: dict[str, Node], reader: Reader) -> WienerKernelRegressor:
@@ -206,7 +214,7 @@ def _model_from(tree: dict[str, Node], reader: Reader) -> WienerKernelRegressor:
 def _posterior_from(node: Node, reader: Reader) -> tuple[Posterior, float, TuningResult | None]:
     """The posterior, the ridge and the result of the tuning that a node describes."""
     kernel, noise, ridge, tuned, smoother, *rest = entries(node, *ENTRIES, *OF_POSTERIOR)
-    single, matched, scale, level, transform = rest
+    single, matched, scale, level, transform, noisy = rest
     ridge, matched = number(ridge, SMALLEST**2, SMALLEST**-2), choice(matched, True, False)
     law = noise_from(noise, reader)
     moments = moments_at_hand(law)
@@ -218,19 +226,22 @@ def _posterior_from(node: Node, reader: Reader) -> tuple[Posterior, float, Tunin
         raise FormatError("single_output is true, but there are several outputs")
     if not single and (level is not None or transform is not None):
         raise FormatError("a noise level and a transform need a single output")
+    if noisy is not None:
+        if n_outputs > 1:
+            raise FormatError("noise on the inputs needs a single output")
+        noisy = input_noise_from(noisy, len(smoothed.targets), n_features, reader)
     level = None if level is None else level_from(level, n_features, reader)
     transform = None if transform is None else transform_from(transform)
+    scales = _scale_from(scale, n_outputs)
+    posterior = Posterior(smoothed, law, single, matched, scales, level, transform, noisy)
     if transform is not None and moments is not None:
-        _check_range(transform, smoothed, moments[0])
-    posterior = Posterior(smoothed, law, single, matched, _scale_from(scale, n_outputs), level, transform)
+        _check_range(transform, posterior)
     return posterior, ridge, _tuned_from(tuned, posterior, ridge)
 
 
-def _check_range(transform: Transform, smoother: Smoother, mean: float) -> None:
+def _check_range(transform: Transform, posterior: Posterior) -> None:
     """The samples are finite on the scale of y."""
-    scale = smoother.samples.scale
-    offset = mean * (scale if scale.ndim == 1 else scale.sum(axis=1))
-    if not np.all(np.isfinite(transform.inverse(smoother.targets + offset[:, None]))):
+    if not np.all(np.isfinite(transform.inverse(posterior.observed()))):
         raise FormatError("targets are outside the range of the transform")
 
 
