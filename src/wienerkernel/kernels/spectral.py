@@ -23,7 +23,7 @@ def prior_variance(kernel: Kernel) -> float:
 
 
 def _width(kernel: Kernel) -> int:
-    """Number of inputs that the length scales ask for, at least 1."""
+    """Number of inputs that the length scales imply, at least 1."""
     parts = [getattr(kernel, name) for name in ("k1", "k2", "kernel") if hasattr(kernel, name)]
     own = np.size(getattr(kernel, "length_scale", 1.0))
     return max([own, *map(_width, parts)])

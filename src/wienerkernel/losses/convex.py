@@ -103,11 +103,8 @@ class Pinball(Loss):
     Parameters
     ----------
     tau : float, default=0.5
-    law : {"bootstrap", "influence", "lifted"}, default="bootstrap"
-        Law of the estimate: of fits to new noise around the fit, reflected; of the first-order expansion in the noise; or
-        of fits to y - M, the paper's problem (9).
-    n_draws : int, default=1000
-        Number of fits for "bootstrap" and "lifted".
+    law, n_draws
+        As of :class:`Huber`.
 
     Examples
     --------
@@ -136,11 +133,8 @@ class EpsilonInsensitive(Loss):
     Parameters
     ----------
     epsilon : float, default=0.1
-    law : {"bootstrap", "influence", "lifted"}, default="bootstrap"
-        Law of the estimate: of fits to new noise around the fit, reflected; of the first-order expansion in the noise; or
-        of fits to y - M, the paper's problem (9).
-    n_draws : int, default=1000
-        Number of fits for "bootstrap" and "lifted".
+    law, n_draws
+        As of :class:`Huber`.
 
     Examples
     --------
@@ -171,11 +165,8 @@ class NegativeLogDensity(Loss):
 
     Parameters
     ----------
-    law : {"bootstrap", "influence", "lifted"}, default="bootstrap"
-        Law of the estimate: of fits to new noise around the fit, reflected; of the first-order expansion in the noise; or
-        of fits to y - M, the paper's problem (9).
-    n_draws : int, default=1000
-        Number of fits for "bootstrap" and "lifted".
+    law, n_draws
+        As of :class:`Huber`.
 
     Examples
     --------
@@ -234,7 +225,7 @@ def _with_walls(curve: Curve, low: float, high: float, std: float) -> Curve:
 
 
 def as_loss(loss: Any) -> Loss | str:
-    """The loss that a user asks for; "efficient" stays itself until the noise is known."""
+    """Check the argument ``loss``; "efficient" is decided when the noise is known."""
     if isinstance(loss, Loss) or (isinstance(loss, str) and loss == "efficient"):
         return loss
     if isinstance(loss, str) and loss == "absolute":

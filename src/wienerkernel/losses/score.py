@@ -1,4 +1,4 @@
-"""What a loss makes of the noise: the constant it adds, and its asymptotic variance; and the loss that makes it smallest."""
+"""The effect of a loss: the constant that it adds, its asymptotic variance, and the loss with the smallest one."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Score:
 
     @property
     def variance(self) -> float:
-        """Asymptotic variance V = E psi^2 / h^2: the variance of normal noise that is as harmful."""
+        """Asymptotic variance V = E psi^2 / h^2: the variance of normal noise with the same effect."""
         return self.square / self.slope**2
 
     @classmethod

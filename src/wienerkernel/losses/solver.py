@@ -117,7 +117,7 @@ def _newton(
     """Damped Newton steps for smooth problems, (r, b)."""
     w = w.copy()
     open_ = np.arange(w.shape[1])
-    # where no residual is on a slope, nothing but this holds the trend
+    # where no residual is on a slope, only this term determines the trend
     held = np.where(ridge == 0, 1e-9 * np.sum(phi**2, axis=0) * smooth.slope.max(), ridge)
     area, value, slope = smooth.all(y - phi @ w)
     objective = area.sum(axis=0) + 0.5 * ridge @ w**2

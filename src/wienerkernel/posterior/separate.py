@@ -172,5 +172,5 @@ class StackedDistribution(PredictiveDistribution):
         return np.asarray(self._each("rvs", size, as_generator(random_state)))
 
     def chaos(self) -> ChaosForm:
-        """Refuse: the outputs have germs of several laws."""
+        """Raise ValueError: the outputs have germs of several laws."""
         raise ValueError("each output has a chaos form of its own: use those of .parts")
