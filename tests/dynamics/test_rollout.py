@@ -305,6 +305,20 @@ def test_values_and_jacobians():
             np.testing.assert_allclose(jacobian[:, :, k].T, slope, atol=1e-6)
 
 
+def test_models_of_torch_tensors():
+    torch = pytest.importorskip("torch")
+    model, Z, _ = two_state_model()
+    Y, u = model.posterior_.observed(), np.zeros((3, 1))
+    theirs = WienerKernelRegressor(model.kernel_, noise=model.noise_, tuning=None, trend=None)
+    theirs.fit(torch.tensor(Z), torch.tensor(Y))
+    runs = [Dynamics(one).rollout([1.0, 0.0], u, n_paths=5, random_state=0).states for one in (model, theirs)]
+    np.testing.assert_allclose(runs[1], runs[0], atol=1e-7)
+    tubes = [
+        Dynamics(one).tube([1.0, 0.0], u, check=0).tightening([1.0, 0.0], 0.1) for one in (model, theirs)
+    ]
+    np.testing.assert_allclose(tubes[1], tubes[0], atol=1e-9)
+
+
 def test_bad_arguments_are_refused():
     model, _, _ = two_state_model()
     dynamics, u = Dynamics(model), np.zeros((3, 1))

@@ -170,7 +170,9 @@ def simulate(
 
     def runs() -> Iterator[tuple[slice, None]]:
         for rows in arrays.slices(n_paths, chunk):
-            group = _Group(parts, rows.stop - rows.start, bits, factors, copies, of, features, generator)
+            group = _Group(
+                parts, rows.stop - rows.start, bits, factors, copies, of, features, points, generator
+            )
             history = group.spread(start, generator, lags[0])
             outcomes[rows, :, 0] = history[:, :, 0]
             recent = inputs[: lags[1] - 1][::-1] if isinstance(inputs, np.ndarray) else np.empty((0, 0))
@@ -221,10 +223,13 @@ class _Group:
         copies: int,
         of: str,
         features: Any,
+        points: int,
         generator: Any,
     ) -> None:
         self.parts, self.n, self.copies, self.bits, self.factors = parts, n, copies, bits, factors
-        self.functions = [Functions(part.posterior, n, of, features, generator, copies) for part in parts]
+        self.functions = [
+            Functions(part.posterior, n, of, features, generator, copies, points) for part in parts
+        ]
         self.nodes = [part.draw_nodes(n * copies, generator).reshape(n, copies) for part in parts]
         places = arrays.as_numpy(parts[0].posterior.smoother.places)
         self.center = places.mean(axis=0)

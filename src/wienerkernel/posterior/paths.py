@@ -61,10 +61,19 @@ class Functions:
     generator : Generator or RandomState
     copies : int, default=1
         Function (i, j, k) has draw j of r and draw k of the noise of group i.
+    expected : int, default=0
+        Number of points per function that memory is reserved for.
     """
 
     def __init__(
-        self, posterior: Posterior, n: int, of: str, features: Any, generator: Any, copies: int = 1
+        self,
+        posterior: Posterior,
+        n: int,
+        of: str,
+        features: Any,
+        generator: Any,
+        copies: int = 1,
+        expected: int = 0,
     ) -> None:
         smoother = posterior.smoother
         if arrays.library(smoother.places) not in ("numpy", "torch", "cupy"):
@@ -86,7 +95,7 @@ class Functions:
             phi = feature_map(smoother.kernel, smoother.places, features, generator)
             shape = n * copies, self.n_y
             if phi is None:
-                self._residual = VisitedResidual(smoother, *shape, generator)
+                self._residual = VisitedResidual(smoother, *shape, generator, expected)
             else:
                 self._residual = FeatureResidual(smoother, phi, *shape, generator)
 

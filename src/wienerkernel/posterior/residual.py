@@ -76,8 +76,9 @@ class VisitedResidual:
     Cholesky factor of C; after the first points of their own, each function has its own further rows.
     """
 
-    def __init__(self, smoother: Smoother, n: int, n_y: int, generator: Any) -> None:
+    def __init__(self, smoother: Smoother, n: int, n_y: int, generator: Any, expected: int = 0) -> None:
         self.smoother, self.n, self.n_y, self.generator = smoother, n, n_y, generator
+        self.expected = expected  # number of points of their own that memory is reserved for
         places = smoother.places
         eps = float(arrays.namespace(places).finfo(places.dtype).eps)
         self.tolerance = SKIPPED * eps
@@ -161,7 +162,7 @@ class VisitedResidual:
             variance = arrays.positive_part(variance - arrays.row_dots(t, t))
         left, right = xp.reshape(left, (n, m, -1)), xp.reshape(right, (n, m, -1))
         if h + m > self._own.inverse.shape[1]:
-            room = max(h + m, 2 * h)
+            room = max(h + m, 2 * h, self.expected)
             self._own = _Memory(
                 room, right.shape[-1], n, self.n_y, self.smoother.places, self._own if h else None
             )
