@@ -205,6 +205,19 @@ def test_outputs_need_not_all_be_positive():
         WienerKernelRegressor(transform="log", tuning=None).fit(X, Y)
 
 
+def test_arrays_of_other_libraries():
+    torch = pytest.importorskip("torch")
+    X, Y = samples()
+    plain = WienerKernelRegressor(noise="auto").fit(X, Y)
+    model = WienerKernelRegressor(noise="auto").fit(torch.asarray(X), torch.asarray(Y))
+    query = torch.asarray(Z)
+    np.testing.assert_allclose(np.asarray(model.predict(query)), plain.predict(Z), rtol=1e-6)
+    parts = model.uncertainty(query)
+    assert isinstance(parts.aleatoric, torch.Tensor)
+    np.testing.assert_allclose(np.asarray(parts.total), plain.uncertainty(Z).total, rtol=1e-6)
+    np.testing.assert_allclose(model.predict_interval(query), plain.predict_interval(Z), rtol=1e-6)
+
+
 def test_the_number_of_outputs_cannot_change():
     X, Y = samples()
     model = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.2)", transform="log", tuning=None).fit(X, Y)

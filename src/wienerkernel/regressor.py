@@ -596,6 +596,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
 
     def _query(self, X: Any) -> Array:
         """Queries (m, d) in their own library, checked."""
+        self._fitted  # noqa: B018  # or NotFittedError
         if is_plain(self, X):
             return np.asarray(X)
         if arrays.is_array_api(X):
@@ -916,8 +917,8 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         [0.5, 0.5, 0.0383]
         """
         posterior = self._fitted
-        noise = posterior.noise.var()
-        return FastPredictor(posterior.smoother, noise, posterior.output_scale, *posterior.input_covariance())
+        smoother, scale = posterior.smoother, posterior.output_scale
+        return FastPredictor(smoother, posterior.noise.var(), scale, *posterior.input_covariance())
 
     def to_casadi(
         self,

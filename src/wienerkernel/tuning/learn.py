@@ -127,8 +127,8 @@ def learn(
 
 
 def _sample(data: Data) -> Data:
-    """The data, or `MOST` of them, the same ones each time."""
-    n = len(data.y)
+    """The data in NumPy, or `MOST` of them, the same ones each time."""
+    n, data = len(data.y), data.in_numpy
     return data if n <= MOST else data.subset(np.sort(np.random.default_rng(0).permutation(n)[:MOST]))
 
 
