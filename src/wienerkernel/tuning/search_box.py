@@ -57,7 +57,7 @@ LENGTH_WIDTHS, NOISE_SHARE = 2.0, np.exp(-1.0)
 """Medians of the priors on length scales, in widths of the inputs, and on the noise, in standard deviations of y."""
 LENGTH_SPREAD, SIZE_SPREAD, NOISE_SPREAD = 1.5, 1.5, 3.0
 """Standard deviations of the logarithms of length scales and of the standard deviations of function and noise."""
-TOGETHER = 0.35
+TOGETHER = 0.2
 """Standard deviation of the logarithms of the length scales of several inputs, in their widths, about their mean."""
 DEFAULT = np.log(DEFAULT_BOUNDS)
 AMPLITUDES = (Constant, Linear, FeatureMap)
