@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from wienerkernel import RBF, LinearCombination, WienerKernelRegressor
+from wienerkernel import RBF, LinearCombination, SmoothedResiduals, WienerKernelRegressor
 from wienerkernel.tuning import joint
 
 KERNEL = 2.0 * RBF(1.0)
@@ -110,6 +110,22 @@ def test_auto_beats_normal_noise_on_new_data():
     plain = WienerKernelRegressor(trend="constant").fit(*skewed(1))
     new = skewed(2, n=60)
     assert model.score_report(*new).log_score.mean() > plain.score_report(*new).log_score.mean() + 0.2
+
+
+def test_auto_takes_the_residuals_for_a_shape_that_no_family_has():
+    rng = np.random.default_rng(0)
+    inputs = rng.uniform(0, 6, (210, 1))
+    noise = np.where(rng.random(210) < 0.4, -0.36, 0.24) + 0.06 * rng.normal(size=210)
+    y = np.sin(inputs[:, 0]) + noise
+    model = WienerKernelRegressor(noise="auto").fit(inputs[:150], y[:150])
+    assert isinstance(model.noise_, SmoothedResiduals)
+    assert model.noise_.std() == pytest.approx(noise.std(), rel=0.2)
+    normal = WienerKernelRegressor().fit(inputs[:150], y[:150])
+    gain = (
+        model.score_report(inputs[150:], y[150:]).log_score
+        - normal.score_report(inputs[150:], y[150:]).log_score
+    )
+    assert gain.mean() > 0.3
 
 
 def test_auto_keeps_normal_noise_where_nothing_else_is_there():

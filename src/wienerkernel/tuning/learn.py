@@ -15,19 +15,22 @@ from .._typing import FloatArray, RandomState
 from ..chaos import Expansion, OrthogonalBasis
 from ..kernels import Kernel
 from ..noise import Noise, as_noise
-from ..noise.family import KnownLaw
+from ..noise.family import KnownLaw, NoiseModel
 from ..noise.level import NoiseLevel, checked_level
 from ..smoother.leave_one_out import leave_one_out
 from ..transform import BoxCox, Transform
 from .data import Data, Parameters
 from .joint import JointFit, fit_joint
 from .loo_score import LeaveOneOutScore
+from .residuals import shape_of
 from .search import TuningResult, tune
 
 __all__ = ["learn"]
 
 GAIN = 3.0
 """Gain in the sum of leave-one-out log scores above which another shape replaces the normal one."""
+MANY = 100
+"""Samples from which the shape may be that of the residuals."""
 FEWEST = 20
 """Samples below which the level is constant, and noise="auto" keeps normal noise."""
 MOST = 1500
@@ -159,15 +162,19 @@ def _shape(data: Data, fit: JointFit) -> tuple[Noise, float]:
     residual, model, spread, *of_input = leave_one_out(smoother, *further)
     variance = sum([*further, *of_input], model + normal.var() * (spread + data.noise_scale**2))
     standardized = (residual[:, 0] / np.sqrt(variance)).ravel()
-    scores = [(_score(data, fit.kernel, law), law) for law in (normal, *_candidates(standardized, fit.std))]
-    base, (best, law) = scores[0][0], max(scores, key=lambda pair: pair[0])
-    return (law, best - base) if best > base + GAIN else (normal, 0.0)
+    shapes: list[NoiseModel] = [KnownLaw(law) for law in (normal, *_candidates(standardized, fit.std))]
+    if len(standardized) >= MANY and (smoothed := shape_of(standardized)) is not None:
+        shapes.append(smoothed)
+    scores = [_score(data, fit, shape) for shape in shapes]
+    best = int(np.argmax(scores))
+    gain = scores[best] - scores[0]
+    return (shapes[best].law(fit.std), gain) if gain > GAIN else (normal, 0.0)
 
 
-def _score(data: Data, kernel: Kernel, law: Noise) -> float:
-    """Sum of the leave-one-out log scores under a law."""
-    parameters = Parameters(kernel, KnownLaw(law))
-    return LeaveOneOutScore(data, parameters).value(kernel.theta)
+def _score(data: Data, fit: JointFit, shape: NoiseModel) -> float:
+    """Sum of the leave-one-out log scores; smoothed residuals score only samples that they were not made of."""
+    std = [np.log(fit.std)] if shape.free_std else []
+    return LeaveOneOutScore(data, Parameters(fit.kernel, shape)).value(np.array([*fit.kernel.theta, *std]))
 
 
 def _candidates(residual: FloatArray, std: float) -> Iterator[Noise]:

@@ -15,7 +15,7 @@ from ..smoother.leave_one_out import LeaveOneOutLaws, leave_one_out
 from .data import Data, Parameters
 from .loo_score import LeaveOneOutScore
 
-__all__ = ["outside_support", "residual_shape", "shape_of_subset"]
+__all__ = ["outside_support", "residual_shape", "shape_of", "shape_of_subset"]
 
 MIN_REPEATS, MIN_REPLICATES = 5, 20
 """Samples per distinct input, and such samples in total, from which replicates show the shape of the noise."""
@@ -31,6 +31,11 @@ def residual_shape(data: Data, parameters: Parameters, values: FloatArray) -> Sc
     residuals = _replicate_residuals(data)
     if residuals is None:
         residuals = _standardized_residuals(LeaveOneOutScore(data, parameters).smoother(values))
+    return shape_of(residuals)
+
+
+def shape_of(residuals: FloatArray) -> ScaledShape | None:
+    """The smoothed law of residuals, (m,), NaN where unknown, with those of the folds; None if all are equal."""
     # at random: neighbors, replicates and outputs are spread over the folds
     fold = np.random.default_rng(0).permutation(residuals.size) % FOLDS
     known, folds = np.isfinite(residuals), []
