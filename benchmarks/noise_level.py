@@ -116,7 +116,7 @@ def gated(n: int, repeats: int) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--repeats", type=int, default=20)
+    parser.add_argument("--repeats", type=int, default=10)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     lines: list[str] = []
