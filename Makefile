@@ -4,7 +4,7 @@ VENV   ?= .venv
 TORCH  ?= torch==2.13.0
 BIN    := $(VENV)/bin
 
-.PHONY: demo test lint docs bench bench-law bench-tuning bench-real bench-dynamics sweep clean
+.PHONY: demo test lint docs bench bench-law bench-tuning bench-real bench-dynamics bench-losses sweep clean
 
 demo: $(VENV)/.demo
 	$(BIN)/wienerkernel demo --out out/demo --force
@@ -33,6 +33,9 @@ bench-tuning: $(VENV)/.demo
 
 bench-dynamics: $(VENV)/.bench
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/dynamics.py
+
+bench-losses: $(VENV)/.bench
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/losses.py --sizes 20 100 --jobs 2
 
 bench-real: $(VENV)/.bench
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/real_data.py

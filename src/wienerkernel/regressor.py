@@ -106,7 +106,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
     tuning : {"likelihood", "loo", None}, default="likelihood"
         How the hyperparameters of the kernel and the unknown parameters of the noise are found: by the Gaussian
         quasi-likelihood with the variance of the noise, by the leave-one-out log score under the exact law of the
-        noise, or not at all.
+        noise, or not at all. For another ``loss``, "loo" then tunes the kernel by the leave-one-out error of the loss.
     n_restarts : int, default=0
         Number of further searches from random starting points.
     random_state : int, numpy Generator or RandomState, or None, default=None
@@ -445,13 +445,15 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         transform: Transform | None,
     ) -> WienerKernelRegressor:
         """Fit a model whose estimate is not linear in y, on the scale of the transform."""
-        from .losses.evidence import maximize_evidence
+        from .losses.fit import tuned
         from .tuning import Data
 
         inputs = np.asarray(arrays.as_numpy(inputs), dtype=np.float64)
-        if self.inference is not None and self.tuning == "likelihood" and self.tuning_result_ is not None:
+        if self.tuning_result_ is not None:
             data = Data(inputs, outputs[:, None], scale, None, self.trend)
-            self.tuning_result_ = found = maximize_evidence(data, self.noise, self.tuning_result_)
+            self.tuning_result_ = found = tuned(
+                data, self.tuning_result_, self.tuning, self.noise, self.loss, self.inference, self.ridge
+            )
             kernel, noise = found.kernel, found.noise
         posterior: Any = condition(
             kernel,

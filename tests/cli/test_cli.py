@@ -15,7 +15,18 @@ from wienerkernel.cli import console, main
 from wienerkernel.io.store import load, save
 from wienerkernel.palette import CAUSES
 
-COMMANDS = ["fit", "predict", "report", "forecast", "plan", "explore", "demo", "paper", "safe-optimization"]
+COMMANDS = [
+    "fit",
+    "predict",
+    "report",
+    "forecast",
+    "plan",
+    "explore",
+    "demo",
+    "paper",
+    "safe-optimization",
+    "price",
+]
 
 
 @pytest.fixture
@@ -722,6 +733,8 @@ def test_integers_in_options_have_bounds(run, model):
         ["plan", model, "--samples", "1.5"],
         ["explore", "--port", "65536"],
         ["safe-optimization", "--runs", "0"],
+        ["price", "--repeats", "0"],
+        ["price", "--sizes", "many"],
         ["demo", "--seed", "-1"],
     ):
         code, _, said = run(*arguments)

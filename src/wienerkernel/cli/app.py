@@ -12,6 +12,7 @@ from .fit import fit
 from .forecast import forecast
 from .plan import plan
 from .predict import predict
+from .price import price
 from .show import explore, report
 
 __all__ = ["app"]
@@ -51,5 +52,6 @@ for _command, _example in (
     (demo, "wienerkernel demo --out demo"),
     (paper, "wienerkernel paper --out out"),
     (safe_optimization, "wienerkernel safe-optimization --out out --runs 20"),
+    (price, "wienerkernel price --out out --sizes 20,100 --repeats 10"),
 ):
     app.command(_command.__name__.replace("_", "-"), epilog=f"Example: {_example}")(_command)

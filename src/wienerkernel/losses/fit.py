@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sklearn.exceptions import ConvergenceWarning
 
@@ -22,7 +22,10 @@ from .propagation import REACHED, propagate
 from .sampling import CERTIFIED, posterior_draws
 from .score import efficient_loss
 
-__all__ = ["INFERENCES", "check_setting", "condition", "is_linear"]
+if TYPE_CHECKING:
+    from ..tuning import Data, TuningResult
+
+__all__ = ["INFERENCES", "check_setting", "condition", "is_linear", "tuned"]
 
 INFERENCES = (None, "ep", "bayes")
 
@@ -55,6 +58,26 @@ def check_setting(loss: Any, inference: Any, ridge: Any, outputs: FloatArray, sc
         raise ValueError("loss and inference need a single output: fit one model for each column of y")
     if scale.ndim == 2:
         raise ValueError("loss and inference need independent noise: noise_scale must have shape (n,)")
+
+
+def tuned(
+    data: Data,
+    result: TuningResult,
+    tuning: str | None,
+    noise: Any,
+    loss: Any,
+    inference: str | None,
+    ridge: float | None,
+) -> TuningResult:
+    """Improve on the result of the linear model: by the evidence, or by the leave-one-out error of the loss."""
+    from .evidence import maximize_evidence
+    from .loo import minimize_leave_one_out_loss
+
+    if inference is not None and tuning == "likelihood":
+        return maximize_evidence(data, noise, result)
+    if inference is None and tuning == "loo":
+        return minimize_leave_one_out_loss(data, result.noise, as_loss(loss), ridge, result)
+    return result
 
 
 def condition(

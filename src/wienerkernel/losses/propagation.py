@@ -141,7 +141,8 @@ def propagate(
         tau, nu = start.tau, start.nu
     best: Propagation | None = None
     for power, sweeps in SCHEDULE:
-        found = _sweeps(coordinates, observed, noise, density, tau, nu, power, sweeps)
+        with np.errstate(all="ignore"):  # steps that are not finite are left out
+            found = _sweeps(coordinates, observed, noise, density, tau, nu, power, sweeps)
         best = found if best is None or found.residual < best.residual else best
         if best.converged:
             break
@@ -161,7 +162,7 @@ def _sweeps(
 ) -> Propagation:
     """Damped parallel sweeps; the iterate with the smallest residual."""
     posterior = gaussian(coordinates, observed, tau, nu)
-    if posterior is None:
+    if posterior is None or not _proper(posterior, observed, tau, power):
         msg = "the posterior is improper: too few samples for the trend; use trend=None or add samples"
         raise ValueError(msg)
     step, last, best = START_STEP, np.zeros(0), None
@@ -205,6 +206,11 @@ def _sweeps(
     return best
 
 
+def _proper(posterior: GaussianPosterior, observed: Observed, tau: FloatArray, power: float) -> bool:
+    """Whether all cavities are."""
+    return bool(np.all(1 / posterior.variance_at[observed.index] > power * tau))
+
+
 def _move(
     coordinates: Coordinates,
     observed: Observed,
@@ -220,7 +226,7 @@ def _move(
             site + step * np.where(usable, change, 0.0) for site, change in zip(sites, wanted, strict=True)
         )
         posterior = gaussian(coordinates, observed, tau, nu)
-        if posterior is not None and np.all(1 / posterior.variance_at[observed.index] > power * tau):
+        if posterior is not None and _proper(posterior, observed, tau, power):
             return tau, nu, posterior
         step /= 2
     return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.optimize import brentq
@@ -72,10 +73,16 @@ class Score:
         return cls(center, square, slope, freedom)
 
 
+@lru_cache(maxsize=32)
+def _quantiles(noise: Noise) -> FloatArray:
+    """The median and quantiles of further levels, which are slow for a mixture."""
+    return noise.ppf(np.concatenate([[0.5], LEVELS]))
+
+
 def _split(curve: Curve, noise: Noise, center: float) -> tuple[Curve, int]:
     """The curve with further vertices where the law of M - c changes, and the index of the one at its median."""
-    median = float(noise.ppf(0.5)) - center
-    points = np.append(noise.ppf(LEVELS) - center, median)
+    quantiles = _quantiles(noise) - center
+    median, points = float(quantiles[0]), quantiles
     points = points[
         np.isfinite(points) & (np.searchsorted(curve.r, points) % len(curve.r) > 0)
     ]  # inside, not at an end

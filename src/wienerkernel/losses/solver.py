@@ -52,13 +52,13 @@ class _Smooth:
         areas = np.diff(self.v) * (self.u[1:] + self.u[:-1]) / 2
         self.area = np.concatenate([[0.0], np.cumsum(areas)])
 
-    def all(self, v: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Integral, value and slope."""
+    def all(self, v: FloatArray, used: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Integral, value and slope, each 0 where a sample is not used."""
         piece = np.searchsorted(self.v, v)
         left = np.maximum(piece - 1, 0)
         slope, away = self.slope[piece], v - self.v[left]
         value = self.u[left] + slope * away
-        return self.area[left] + away * (self.u[left] + value) / 2, value, slope
+        return used * (self.area[left] + away * (self.u[left] + value) / 2), used * value, used * slope
 
 
 def minimize_loss(
@@ -68,6 +68,7 @@ def minimize_loss(
     curve: Curve,
     lam: float,
     start: FloatArray | None = None,
+    used: FloatArray | None = None,
 ) -> Solution:
     """Solve the problems of all columns of y, (n, b).
 
@@ -80,6 +81,8 @@ def minimize_loss(
     curve : Curve
     lam : float
     start : ndarray of shape (r,), optional
+    used : ndarray of shape (n, b), optional
+        1 for the samples that a problem uses, 0 for others; by default all.
 
     Returns
     -------
@@ -87,6 +90,7 @@ def minimize_loss(
     """
     n, b = y.shape
     ridge = lam * precision
+    used = np.ones((1, b)) if used is None else used
     w = np.zeros((phi.shape[1], b)) if start is None else np.repeat(start[:, None], b, axis=1)
     u, kkt = np.zeros((n, b)), np.full(b, np.inf)
     steps = bool(np.any(np.diff(curve.r) == 0))
@@ -98,8 +102,8 @@ def minimize_loss(
     for _ in range(OUTER):
         smooth = _Smooth(curve, gamma)
         shifted = y[:, open_] + gamma * u[:, open_]
-        w[:, open_] = _newton(phi, ridge, shifted, smooth, w[:, open_], size[open_])
-        _, new, slope = smooth.all(shifted - phi @ w[:, open_])
+        w[:, open_] = _newton(phi, ridge, shifted, smooth, w[:, open_], size[open_], used[:, open_])
+        _, new, slope = smooth.all(shifted - phi @ w[:, open_], used[:, open_])
         gradient = np.abs(phi.T @ new - ridge[:, None] * w[:, open_]).max(axis=0)
         scale = _gradient_scale(phi, new, slope, size[open_])
         primal = gamma * np.abs(new - u[:, open_]).max(axis=0) / size[open_]
@@ -112,14 +116,20 @@ def minimize_loss(
 
 
 def _newton(
-    phi: FloatArray, ridge: FloatArray, y: FloatArray, smooth: _Smooth, w: FloatArray, size: FloatArray
+    phi: FloatArray,
+    ridge: FloatArray,
+    y: FloatArray,
+    smooth: _Smooth,
+    w: FloatArray,
+    size: FloatArray,
+    used: FloatArray,
 ) -> FloatArray:
     """Damped Newton steps for smooth problems, (r, b)."""
     w = w.copy()
     open_ = np.arange(w.shape[1])
     # where no residual is on a slope, only this term determines the trend
     held = np.where(ridge == 0, 1e-9 * np.sum(phi**2, axis=0) * smooth.slope.max(), ridge)
-    area, value, slope = smooth.all(y - phi @ w)
+    area, value, slope = smooth.all(y - phi @ w, used)
     objective = area.sum(axis=0) + 0.5 * ridge @ w**2
     for _ in range(INNER):
         gradient = ridge[:, None] * w[:, open_] - phi.T @ value
@@ -132,7 +142,7 @@ def _newton(
         base, length = objective[open_], np.ones(len(open_))
         current, residual, jump = w[:, open_], y[:, open_] - phi @ w[:, open_], phi @ step
         for _ in range(60):
-            area, value, slope = smooth.all(residual + length * jump)
+            area, value, slope = smooth.all(residual + length * jump, used[:, open_])
             trial = area.sum(axis=0) + 0.5 * ridge @ (current - length * step) ** 2
             bad = trial > base - 1e-4 * length * along + 1e-14 * np.abs(base)
             if not bad.any():

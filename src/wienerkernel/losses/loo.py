@@ -1,0 +1,97 @@
+"""Hyperparameters of the kernel by the leave-one-out error of a loss."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.optimize import minimize
+
+from .._typing import FloatArray
+from ..noise import Noise
+from ..noise.family import KnownLaw
+from ..tuning import Data, TuningResult
+from ..tuning.data import Parameters
+from ..tuning.search_box import search_box
+from .convex import Curve, Loss
+from .coordinates import Coordinates, Observed
+from .estimate import spectrum
+from .score import Score, efficient_loss
+from .solver import minimize_loss
+
+__all__ = ["leave_one_out_loss", "minimize_leave_one_out_loss"]
+
+MOST = 100
+"""Samples that are left out, at most."""
+
+
+def leave_one_out_loss(
+    coordinates: Coordinates, observed: Observed, curve: Curve, score: Score, lam: float
+) -> float:
+    """Mean loss of samples under the fits without them: of all, or of 100 that are chosen once."""
+    phi = coordinates.phi[observed.index] / observed.scale[:, None]
+    y, n = observed.y / observed.scale - score.center, len(observed.y)
+    rows = np.arange(n) if n <= MOST else np.random.default_rng(0).permutation(n)[:MOST]
+    used = np.ones((n, len(rows)))
+    used[rows, np.arange(len(rows))] = 0.0
+    targets = np.repeat(y[:, None], len(rows), axis=1)
+    w = minimize_loss(phi, coordinates.precision, targets, curve, lam, used=used).w
+    left_out = y[rows] - np.einsum("ij,ji->i", phi[rows], w)
+    knots = np.concatenate(
+        [[min(left_out.min(), curve.r[0], 0.0)], curve.r, [max(left_out.max(), curve.r[-1], 0.0)]]
+    )
+    levels = np.concatenate([curve.u[:1], curve.u, curve.u[-1:]])
+    return float(np.mean(_integral(knots, levels, left_out) - _integral(knots, levels, np.zeros(1))))
+
+
+def _integral(r: FloatArray, u: FloatArray, z: FloatArray) -> FloatArray:
+    """Integral of the polyline (r, u) from its first vertex to z."""
+    areas = np.concatenate([[0.0], np.cumsum(np.diff(r) * (u[1:] + u[:-1]) / 2)])
+    left = np.clip(np.searchsorted(r, z, side="right") - 1, 0, len(r) - 1)
+    return np.asarray(areas[left] + (z - r[left]) * (u[left] + np.interp(z, r, u)) / 2)
+
+
+def minimize_leave_one_out_loss(
+    data: Data, noise: Noise, loss: Loss | str, ridge: float | None, result: TuningResult
+) -> TuningResult:
+    """Tune the kernel by the leave-one-out loss, from a result of the likelihood, with the same bounds and priors.
+
+    The efficient loss is that of the starting point: errors under different losses cannot be compared.
+    """
+    parameters = Parameters(result.kernel, KnownLaw(noise))
+    start = np.asarray(parameters.kernel.theta, dtype=float)
+    if not len(start):
+        return result
+    observed = Observed.of(np.asarray(data.X), data.y[:, 0], data.noise_scale)
+    box = search_box(data, parameters)
+    low, high = np.minimum(box.low, start), np.maximum(box.high, start)
+    first = spectrum(Coordinates.at(result.kernel, observed.places, data.trend), observed)
+    curve = (efficient_loss(noise, first) if isinstance(loss, str) else loss).curve(noise)
+    evaluations = 0
+
+    def objective(values: FloatArray) -> float:
+        nonlocal evaluations
+        evaluations += 1
+        inside = np.clip(values, low, high)
+        coordinates = Coordinates.at(parameters.kernel_at(inside), observed.places, data.trend)
+        score = Score.of(curve, noise, spectrum(coordinates, observed))
+        lam = score.square / score.slope if ridge is None else ridge
+        mean = leave_one_out_loss(coordinates, observed, curve, score, lam)
+        return float(len(observed.y) * np.log(max(mean, 1e-300)) - box.log_prior(inside)[0])
+
+    found = minimize(
+        objective,
+        start,
+        method="Nelder-Mead",
+        options={"maxfev": 60 * len(start), "xatol": 0.01, "fatol": 0.01},
+    )
+    values = np.clip(found.x, low, high)
+    shown = {name: float(np.exp(value)) for name, value in zip(parameters.names, values, strict=True)}
+    return replace(
+        result,
+        kernel=parameters.kernel_at(values),
+        method="loo",
+        value=-float(found.fun),
+        parameters={**result.parameters, **shown},
+        n_evaluations=result.n_evaluations + evaluations,
+    )
