@@ -13,6 +13,7 @@ import argparse
 import multiprocessing
 import sys
 import time
+import warnings
 from collections import defaultdict
 from pathlib import Path
 
@@ -21,7 +22,22 @@ import numpy as np
 ROOT = Path(__file__).parents[1]
 sys.path[0] = str(ROOT / "tests")  # replaces this folder, whose law.py would shadow tests/law
 
-from law.cases import LAWS, REVIEW, Case, Finding, Outcome, cases_of, check
+from law.cases import (
+    HARD,
+    LAWS,
+    REVIEW,
+    Case,
+    Finding,
+    Oracle,
+    Outcome,
+    TooSlow,
+    cases_of,
+    check,
+    points_of,
+    slack_of,
+    sum_std,
+    time_limit,
+)
 
 RESULTS = ROOT / "benchmarks" / "results" / "sweep.txt"
 LINE = "{:16s} {:>5s} {:>7s} {:>5s} {:>9s} {:>9s} {:>9s} {:>6s} {:>8s} {:>6s}  {}"
@@ -40,6 +56,9 @@ def arguments() -> argparse.Namespace:
         "--laws", nargs="+", help="only laws with these names, or whose names contain one of them"
     )
     parser.add_argument("--review", action="store_true", help="only sums that failed in an earlier version")
+    parser.add_argument(
+        "--hard", action="store_true", help="time, case by case, sums with poles, jumps and atoms"
+    )
     parser.add_argument("--methods", nargs="+", help="only these methods")
     parser.add_argument("--limit", type=float, default=20.0, help="CPU seconds after which a case is stopped")
     parser.add_argument("--verbose", action="store_true", help="print each violation")
@@ -139,12 +158,78 @@ def worst_first(outcomes: list[Outcome]) -> list[str]:
     return [str(finding) for finding in findings]
 
 
+POINTS = 30
+CALLS = ("cdf", "sf", "pdf", "ppf")
+TARGET_SECONDS, TARGET_ERROR = 1.0, 1e-9
+
+
+def timed(job: tuple[Case, float]) -> str:
+    """CPU seconds of each method at 30 points, and the errors of the cdf, on one line."""
+    case, limit = job
+    y = points_of(case)
+    y = y[np.linspace(0, len(y) - 1, POINTS).astype(int)]
+    levels = np.linspace(0.5 / POINTS, 1 - 0.5 / POINTS, POINTS)
+    seconds, errors, stated, true = dict.fromkeys(CALLS, np.nan), {}, np.nan, np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            with time_limit(limit):
+                start = time.process_time()
+                Y = case.combination()
+                for name in CALLS:
+                    if name == "pdf" and np.any(Y._batch.atomic):
+                        continue
+                    value, error = getattr(Y, name)(levels if name == "ppf" else y, return_error=True)
+                    seconds[name], start = time.process_time() - start, time.process_time()
+                    errors[name] = value, error
+        except TooSlow:
+            pass
+        else:
+            stated = 0.0
+            for name, at in (("cdf", y), ("sf", y), ("ppf", errors["ppf"][0])):
+                # where the rounding of y alone changes the probability, no method can do better
+                change = np.ptp(Y.cdf(at + np.multiply.outer([-1, 1], slack_of(case, at))), axis=0)
+                stated = max(
+                    stated, float(np.max(errors[name][1], initial=0.0, where=change < 0.1 * TARGET_ERROR))
+                )
+        if "cdf" in errors:
+            lower, upper = Oracle(case, size=2**17, budget=3e6).cdf(y)
+            cdf = errors["cdf"][0]
+            true = float(np.max(np.maximum(np.maximum(lower - cdf, cdf - upper), 0.0)))
+    total = sum(value for value in seconds.values() if np.isfinite(value))
+    met = total <= TARGET_SECONDS and stated <= TARGET_ERROR
+    columns = "".join(f"{seconds[name]:7.2f}" for name in CALLS)
+    part = case.normal_std / sum_std(LAWS[case.law].law, case.row)
+    return (
+        f"{case.law:16s} {len(case.row):4d} {part:8.0e}{columns}{total:7.2f} {stated:9.1e} {true:9.1e}"
+        f"   {'met' if met else 'MISSED'}"
+    )
+
+
+def hard(options: argparse.Namespace) -> None:
+    cases = [case for case in HARD if not options.laws or any(part in case.law for part in options.laws)]
+    print(
+        f"CPU seconds at {POINTS} points; the largest stated error of a probability; how far the cdf is outside bounds\n"
+        f"{'law':16s} {'D':>4s} {'normal':>8s}{'cdf':>7s}{'sf':>7s}{'pdf':>7s}{'ppf':>7s}{'sum':>7s} "
+        f"{'stated':>9s} {'outside':>9s}   at most {TARGET_SECONDS:g} s and {TARGET_ERROR:g}"
+    )
+    missed = 0
+    with multiprocessing.get_context("fork").Pool(options.jobs, maxtasksperchild=1) as pool:
+        for line in pool.imap(timed, [(case, options.limit) for case in cases], chunksize=1):
+            missed += line.endswith("MISSED")
+            print(line, flush=True)
+    print(f"{len(cases) - missed} of {len(cases)} met")
+
+
 def run(job: tuple[Case, float]) -> Outcome:
     return check(job[0], limit=job[1])
 
 
 def main() -> None:
     options = arguments()
+    if options.hard:
+        hard(options)
+        return
     cases, outcomes, start = chosen(options), [], time.perf_counter()
     jobs = [(case, options.limit) for case in cases]
     with multiprocessing.get_context("fork").Pool(options.jobs, maxtasksperchild=40) as pool:

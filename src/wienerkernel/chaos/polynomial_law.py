@@ -23,8 +23,8 @@ __all__ = ["PolynomialLaw"]
 
 BESIDE = 0.5
 """Fraction of the range of p on an interval within which offsets are measured from its end."""
-GRADES = 110
-"""Halvings of a panel toward a turning point: the mass beyond the last is 1e-33."""
+GRADES = 56
+"""Halvings of a panel toward a turning point: the mass beyond the last is 1e-17."""
 
 
 @lru_cache(maxsize=64)  # outside the law, which stays picklable

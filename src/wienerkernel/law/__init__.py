@@ -11,6 +11,7 @@ How a quantile is computed, starting from ``WienerKernelRegressor.predict_interv
 An inversion is a closed form (closed, uniform), a sum over atoms (atoms), a convolution (convolution, components, with
 pieces and intervals), or an inverse transform (contour, fourier, graded, lattice). Inverse transforms get log phi of the
 rows from rows.py and terms.py, which sum over the weights by tables (ray_table, band), and end in the sums of ray.py.
+Where phi decays slowly, singular points of the density give it at high frequencies (corners, corner_tail).
 saddle.py gives light tails their relative accuracy.
 """
 

@@ -39,6 +39,7 @@ class Block:
         self.rows = rows
         self.parts = list(parts(rows, method))
         self.tails = SaddleTails(rows)
+        self._latest: tuple[FloatArray, bool, Values] | None = None
 
     @cached_property
     def skewness(self) -> FloatArray:
@@ -53,16 +54,21 @@ class Block:
 
     def __call__(self, x: FloatArray, tails: bool = True) -> Values:
         """Values at points (rows, k); small tails have relative accuracy only on request, because it is costly."""
+        latest = self._latest  # density, cdf and sf at the same points are computed together
+        if latest is not None and latest[1] == tails and np.array_equal(latest[0], x):
+            return latest[2]
         result = empty(x.shape)
         for index, inversion in self.parts:
             put(result, index, self._values(inversion, index, tails, x[index], np.arange(len(index))))
-        return Values(
+        values = Values(
             np.maximum(result.pdf, 0.0),
             np.clip(result.cdf, 0.0, 1.0),
             np.clip(result.sf, 0.0, 1.0),
             np.fmin(result.error, 1.0),
             result.pdf_error,
         )
+        self._latest = x, tails, values
+        return values
 
     def _values(
         self, inversion: Inversion, index: IntArray, tails: bool, x: FloatArray, some: IntArray

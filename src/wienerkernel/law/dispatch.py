@@ -5,14 +5,14 @@ With ``method="auto"`` a row is evaluated by the first of these methods that app
 1. closed forms: a point mass, a normal law, one term alone, gamma terms of one scale;
 2. atoms, if all terms are discrete and take few values together: sums over all of them;
 3. uniform terms, up to seven: the formula of their volume;
-4. convolution of few terms whose characteristic function hardly decays: with atoms, or with poles and jumps;
+4. convolution: of few terms with atoms, by components, and of two terms with poles or jumps;
 5. a contour, if a Fourier series needs many nodes and phi continues into a sector without growing;
-6. convolution of few terms, if a Fourier series needs very many nodes;
-7. graded panels, for heavy tails whose phi decays fast: a series would need a period as long as the tail;
-8. a Fourier series, which always applies, or a bracket on a lattice where it states a large error.
+6. corners, if a Fourier series is long and phi at high frequencies is known from the singular points of the density;
+7. convolution of few terms, if a Fourier series needs very many nodes;
+8. graded panels, for heavy tails whose phi decays fast: a series would need a period as long as the tail;
+9. a Fourier series, which always applies, or a bracket on a lattice where it states a large error.
 
-The first three are exact. Convolutions come before transforms where phi decays so slowly that a transform is inexact,
-and after the contour where a transform is merely long.
+The first three are exact, and convolutions keep their relative accuracy in the tails.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ from .closed import GammaSum, Normal, PointMass, SingleTerm, gamma_shape
 from .components import MOST_CHOICES, ComponentSum, choices, components
 from .contour import Contour, growth_on_ray
 from .convolution import Convolution, is_sharp, scaled_pieces
+from .corner_tail import corner_sums
 from .divisible import is_whole
 from .fourier import DECAY, TRUNCATION, Fourier, decay_point, revival, window
-from .graded import Graded
+from .graded import MAX_NODES, NEAR, NODES, PHASE, Graded
 from .lattice import Lattice, affordable
 from .ray import Inversion
 from .rows import Rows
@@ -230,7 +231,7 @@ def _rough_terms(candidates: _Candidates) -> Iterator[Part]:
     few = rows.atomic & (rows.normal_var == 0)
     continuous = [terms.noise for terms in rows.terms if not terms.noise.atomic]
     if (rows.costly or rows.bounded) and continuous and all(map(is_sharp, continuous)):
-        few = few | ((rows.copies <= FEW_TERMS) & (rows.normal_var < NARROW**2))
+        few = few | ((rows.copies <= 2) & (rows.normal_var == 0))
     if few.any():
         yield from _at(few & _convolvable(rows), candidates, _convolutions)
 
@@ -247,11 +248,15 @@ def _convolvable(rows: Rows) -> NDArray[np.bool_]:
     return _by_law(rows) | _by_components(rows)
 
 
+def _is_whole(rows: Rows) -> NDArray[np.bool_]:
+    """Whether all terms of a row have whole counts."""
+    return np.asarray(np.all((rows.weights == 0) | is_whole(rows.counts), axis=1))
+
+
 def _is_few(rows: Rows) -> NDArray[np.bool_]:
     """Whether a row has few terms, the normal part included, and whole counts of them."""
     terms = rows.copies + (rows.normal_var > 0)
-    fractions = np.any((rows.weights != 0) & ~is_whole(rows.counts), axis=1)
-    return np.asarray((terms >= 2) & (terms <= SOME_TERMS) & ~fractions)
+    return np.asarray((terms >= 2) & (terms <= SOME_TERMS) & _is_whole(rows))
 
 
 def _by_law(rows: Rows) -> NDArray[np.bool_]:
@@ -364,6 +369,36 @@ def _angles(rows: Rows, wanted: NDArray[np.bool_]) -> FloatArray:
     return result
 
 
+def _costly_terms(candidates: _Candidates) -> Iterator[Part]:
+    """Corners where the frequencies at which phi has decayed would be costly to find."""
+    rows = candidates.rows
+    if rows.costly:
+        yield from _at((rows.copies <= SOME_TERMS) & (rows.normal_var < NARROW**2), candidates, _cornered)
+
+
+def _slow_decay(candidates: _Candidates) -> Iterator[Part]:
+    """Corners where a Fourier series is long."""
+    yield from _at(candidates.nodes > FEW_NODES, candidates, _cornered)
+
+
+def _cornered(candidates: _Candidates) -> Iterator[Part]:
+    """Panels up to the frequency from which on phi is known by the corners of the density."""
+    rows, (low, high) = candidates.rows, candidates.window
+    index = np.flatnonzero(_is_whole(rows) & ~(rows.atomic & (rows.normal_var == 0)))
+    if not len(index):
+        return
+    reach = np.minimum(NEAR, np.maximum(high - rows.mean, rows.mean - low))
+    sums, frequency = corner_sums(rows.take(index)), np.full(len(rows), np.inf)
+    known = {i: row for i, row in zip(index, sums, strict=True) if row is not None}
+    for i, row in known.items():
+        frequency[i] = row.frequency(PHASE * MAX_NODES / (NODES * reach[i]))
+    keys = np.ceil(2 * np.log(frequency)), np.arange(float(len(rows))) // MAX_ROWS
+    for group in _groups(np.isfinite(frequency), *keys):
+        corners = [known[i] for i in group]
+        ends = low[group], high[group]
+        yield group, Graded(rows.take(group), ends, float(frequency[group].max()), corners)
+
+
 def _heavy_tails(candidates: _Candidates) -> Iterator[Part]:
     rows, decay = candidates.rows, candidates.decay
     heavy = (candidates.nodes > MANY_NODES) & (decay < FAST) & (not rows.bounded) & ~rows.atomic
@@ -409,7 +444,7 @@ def _windows(candidates: _Candidates) -> Iterator[tuple[IntArray, Fourier]]:
 METHODS: dict[str, tuple[Claim, ...]] = {
     "auto": (
         *(_point_masses, _normals, _single_terms, _gammas, _atoms, _uniforms),
-        *(_rough_terms, _contours, _long_series, _heavy_tails, _series),
+        *(_rough_terms, _costly_terms, _contours, _slow_decay, _long_series, _heavy_tails, _series),
     ),
     "contour": (_point_masses, _all_contours),
     "convolution": (_point_masses, _convolutions),

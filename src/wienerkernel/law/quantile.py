@@ -89,9 +89,12 @@ def solve(
     previous = np.full(p.shape, np.inf)
     for _ in range(ITERATIONS):
         row = np.flatnonzero(active.any(axis=1))
-        # settled levels repeat the point of one that is not
-        open_level = np.argmax(active[row], axis=1)[:, None]
-        now = values(np.where(active[row], x[row], np.take_along_axis(x[row], open_level, axis=1)), row)
+        # the levels that are not settled come first; in rows with fewer of them, others repeat their points
+        first = np.argsort(~active[row], axis=1, kind="stable")[:, : int(active[row].sum(axis=1).max())]
+        points = np.where(active[row], x[row], np.take_along_axis(x[row], first[:, :1], axis=1))
+        now = Values(*np.ones((5, *points.shape)))
+        for out, value in zip(now, values(np.take_along_axis(points, first, axis=1), row), strict=True):
+            np.put_along_axis(out, first, value, axis=1)
         tail = np.where(upper[row], now.sf, now.cdf)
         position = xi[row]
         with np.errstate(all="ignore"):

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from .._typing import FloatArray, IntArray
+from .._typing import ComplexArray, FloatArray, IntArray
 from .rows import Rows
 
 __all__ = ["Inversion", "RaySum", "Values"]
@@ -62,6 +62,8 @@ class RaySum:
         and halving the step squares the error.
     complete : bool
         Whether phi is known to stay below :data:`VANISHED` beyond the last node.
+    log_phi : ndarray of shape (rows, K), optional
+        Log characteristic functions at the nodes, if they are known.
     """
 
     def __init__(
@@ -72,8 +74,9 @@ class RaySum:
         theta: float,
         alias: FloatArray | None = None,
         complete: bool = False,
+        log_phi: ComplexArray | None = None,
     ) -> None:
-        logcf = rows.logcf_on_ray(r, theta)
+        logcf = rows.logcf_on_ray(r, theta) if log_phi is None else log_phi
         gone = ~np.isfinite(logcf)
         self.log_modulus = np.where(gone, -745.0, np.maximum(logcf.real, -745.0))
         self.phase = np.where(gone, 0.0, logcf.imag)

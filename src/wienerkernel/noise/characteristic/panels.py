@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable
+from functools import cache
 from threading import RLock
 from typing import Any
 
@@ -31,6 +32,8 @@ TO_SERIES = (
 )
 """Values at the nodes @ TO_SERIES are the coefficients of Legendre polynomials."""
 MAX_PANELS = 1000
+CELL, MOMENTS = 0.5, 12
+"""Largest phase of exp(itx) over a cell, and its moments in use: 0.25^12 / 12! = 1e-16 is left out."""
 EPS = float(np.finfo(float).eps)
 _silence = RLock()
 
@@ -88,15 +91,42 @@ def panelled(middle: FloatArray, half: FloatArray, series: FloatArray, law: Any)
             fourier += series[wide, k] * 1j**k * now
         return np.asarray(np.sum(2 * half[wide] * fourier * np.exp(1j * t[:, None] * middle[wide]), axis=1))
 
-    def small(t: ComplexArray, wide: NDArray[np.bool_]) -> ComplexArray:
+    @cache
+    def cells(octave: int) -> tuple[NDArray[np.bool_], FloatArray, FloatArray]:
+        """Which panels are wide at frequencies of an octave; centers of cells, and moments / k! of the other nodes in them.
+
+        The cells are so small that a few moments about their centers stand for all nodes in them.
+        """
+        size = CELL / 2 ** ((octave + 1) / 2)
+        wide = 2 ** (octave / 2) * half > POINTS
+        x, p = nodes[~wide].ravel(), masses[~wide].ravel()
+        order = np.argsort(x)
+        x, p = x[order], p[order]
+        number = np.rint(x / size)  # the mean, 0, is a center: nothing cancels there as t -> 0
+        first = np.flatnonzero(np.diff(number, prepend=np.nan))
+        center, offset = size * number[first], x - size * number
+        moments = np.empty((MOMENTS, len(first)))
+        for k in range(MOMENTS):
+            moments[k] = np.add.reduceat(p, first) if len(x) else 0.0
+            p = p * offset / (k + 1)
+        return wide, center, moments
+
+    def small(t: ComplexArray, octave: int) -> ComplexArray:
+        wide, center, moments = cells(octave)
         u = 1j * t[:, None]
         rest = waves(t, wide) - masses[wide].sum() - u[:, 0] * np.sum(masses[wide] * nodes[wide])
-        return log1p(_exp_remainder(u * nodes[~wide].ravel()) @ masses[~wide].ravel() + rest)
+        powers = u ** np.arange(2, MOMENTS)
+        inner = np.sum(np.exp(u * center) * (powers @ moments[2:]), axis=1) + u[:, 0] * (
+            expm1(u * center) @ moments[1]
+        )
+        return log1p(_exp_remainder(u * center) @ moments[0] + inner + rest)
 
-    def large(t: ComplexArray, wide: NDArray[np.bool_]) -> ComplexArray:
-        narrow = heavy & ~wide
-        bulk = np.exp(1j * t[:, None] * nodes[narrow].ravel()) @ masses[narrow].ravel()
-        phi = bulk + waves(t, heavy & wide)
+    def large(t: ComplexArray, octave: int) -> ComplexArray:
+        wide, center, moments = cells(octave)
+        u = 1j * t[:, None]
+        phi = np.sum(np.exp(u * center) * (u ** np.arange(MOMENTS) @ moments), axis=1) + waves(
+            t, heavy & wide
+        )
         return np.log(np.where(phi == 0, 1e-300, phi))
 
     def centered(t: ComplexArray) -> ComplexArray:
@@ -107,11 +137,10 @@ def panelled(middle: FloatArray, half: FloatArray, series: FloatArray, law: Any)
         octave = np.floor(2 * np.log2(np.abs(t)))
         for k in np.unique(octave):
             where = np.flatnonzero(octave == k)
-            wide = 2 ** (k / 2) * half > POINTS
             branch = small if 2 ** (k / 2) * spread < 1 else large
             for start in range(0, len(where), 32):
                 part = where[start : start + 32]
-                out[part] = branch(t[part], wide)
+                out[part] = branch(t[part], int(k))
         return out
 
     lower, upper = law.support()
