@@ -470,6 +470,25 @@ class TestWhatFollows:
             call(fitted[0])
 
 
+def test_a_diagonal_matrix_of_noise_scales_equals_the_vector():
+    inputs, scale = np.linspace(0, 5, 20)[:, None], np.linspace(0.5, 1.5, 20)
+    at = np.array([[1.0], [2.3]])
+    model = WienerKernelRegressor(RBF(1.0), noise="gamma(2, scale=0.1)", tuning=None)
+    found = []
+    for scales in (scale, np.diag(scale)):
+        model.fit(inputs, np.sin(inputs[:, 0]), noise_scale=scales, input_noise="norm(0, 0.1)")
+        law, left, parts = (
+            model.predict_distribution(at, of="observation"),
+            model.loo(),
+            model.uncertainty(at),
+        )
+        found.append(
+            [law.ppf(0.9), parts.input, parts.noise, left.input, left.residual, model.predictor()(at)[1]]
+        )
+    for one, other in zip(*found, strict=True):
+        assert_allclose(one, other, rtol=1e-9)
+
+
 def test_discrete_noise_on_the_inputs():
     inputs = np.linspace(0, 4, 9)[:, None]
     model = WienerKernelRegressor(RBF(1.0), noise=[-0.1, 0.1], tuning=None, trend=None)

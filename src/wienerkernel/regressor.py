@@ -612,7 +612,6 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         if not isinstance(X, RandomInput):
             query = self._query(X)
             return lambda posterior: posterior, query, query.shape[0]
-        check_is_fitted(self)
         query = self._query(X.X)
         nodes, probabilities = X.nodes(query)
         return lambda posterior: AtRandomInputs(posterior, probabilities), nodes, len(query)

@@ -92,7 +92,8 @@ def _expressions(posterior: Posterior, z: Any, wanted: tuple[str, ...]) -> list[
         samples = smoother.samples
         gain = float(posterior.noise.var()) * samples.gain
         if posterior.input_noise is not None:
-            gain = gain + samples.collapsed(posterior.input_noise.variance)
+            further = samples.collapsed(posterior.input_noise.variance)
+            gain = gain + (further if gain.ndim == 1 else np.diag(further))
         # P2 = k(x, x) - b'(k + R b) + s'h, as in the conditioning of sample paths
         model = _prior(smoother.kernel, z) - ca.dot(b, k + _times(samples.regularizer, b))
         if smoother.trend.kind:
