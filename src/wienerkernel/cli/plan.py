@@ -92,17 +92,20 @@ def _place(at: Sequence[str], names: Sequence[str]) -> dict[str, float]:
 
 def _show_number(model: WienerKernelRegressor, place: dict[str, float], std: float, of: str) -> None:
     from ..palette import CAUSES
+    from ..posterior.separate import causes
 
     X = [list(place.values())]
     needed, parts = model.samples_needed(X, std=std, of=of), model.uncertainty(X)
     number, bound = int(needed.number[0]), int(needed.paper_bound[0])
     what = "the function" if of == "function" else "the estimate"
     # of several outputs, the largest
-    causes = (
-        f"{CAUSES[cause]} {float(getattr(parts, cause).max()) ** 0.5:.4g}" for cause in ("noise", "model")
+    shown = (
+        f"{CAUSES[cause]} {float(getattr(parts, cause).max()) ** 0.5:.4g}"
+        for cause in causes(model.posterior_)
+        if cause != "aleatoric"
     )
     show(
-        f"At {_named(place)} the standard deviation of {what} is {float(needed.before[0]):.4g} ({', '.join(causes)})."
+        f"At {_named(place)} the standard deviation of {what} is {float(needed.before[0]):.4g} ({', '.join(shown)})."
     )
     if number == 0:
         show(f"This is already at most {std:g}: no more samples are needed there.")

@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 STEP = 0.01
-"""Step of the differences for the curvature, in standard deviations of E: their relative error is about STEP^2 / 6 (std / length scale)^2."""
+"""Step of the differences for the curvature, in standard deviations of E; their relative error is about its square."""
 LARGE = 0.15
 """Standard deviation of E, in length scales, up to which the first order is accurate."""
 
