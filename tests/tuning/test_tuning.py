@@ -32,12 +32,11 @@ from wienerkernel.law.terms import SumAtNodes, SumOnRay, Terms
 from wienerkernel.noise.family import Family, KnownLaw, noise_model
 from wienerkernel.noise.smoothed import SmoothedResiduals
 from wienerkernel.smoother.leave_one_out import LeaveOneOutLaws
-from wienerkernel.tuning import Data, search, tune
+from wienerkernel.tuning import Data, search, starts, tune
 from wienerkernel.tuning.data import Parameters
 from wienerkernel.tuning.likelihood import Likelihood
 from wienerkernel.tuning.loo_score import LeaveOneOutScore
 from wienerkernel.tuning.residuals import residual_shape, shape_of_subset
-from wienerkernel.tuning.search import _shape_starts, _skewness
 from wienerkernel.tuning.search_box import default_kernel, search_box, variance_at_odds
 
 KERNELS = {
@@ -479,10 +478,12 @@ def test_the_sign_of_the_skew_is_found(sign):
 def test_searches_for_shapes_start_on_both_sides_of_symmetric_laws(family, sides):
     parameters = Parameters(RBF(1.0), Family(family))
     box = search_box(_data(), parameters)
-    starts = _shape_starts(box, parameters, box.start)
-    assert len(starts) == sides
+    found = starts.shape_starts(box, parameters, box.start)
+    assert len(found) == sides
     if sides == 2:
-        left, right = ([_skewness(parameters, start[parameters.shapes]) for start in side] for side in starts)
+        left, right = (
+            [starts.skewness(parameters, start[parameters.shapes]) for start in side] for side in starts
+        )
         assert np.max(left) < -1e-6
         assert np.nanmin(right) > 1e-6
 
@@ -601,7 +602,7 @@ def test_a_default_value_is_no_start_and_another_one_is():
     ):
         parameters = Parameters(kernel, KnownLaw(as_noise("norm()")))
         box = search_box(data, parameters)
-        first = next(iter(search._starts(box, parameters)))
+        first = next(iter(starts.starting_points(box, parameters)))
         assert first[1] == (kernel.theta if given else box.start)[1]
 
 
@@ -785,7 +786,7 @@ def test_a_search_that_begins_on_a_subset_ends_at_the_maximum_of_all_samples(
     )
     whole = _silent(data, kernel, noise, method=method)
     on_all = len(sizes)
-    monkeypatch.setattr(search, "MIN_SUBSET", 50)
+    monkeypatch.setattr(starts, "MIN_SUBSET", 50)
     staged = _silent(data, kernel, noise, method=method)
     assert min(sizes) < 70
     assert sizes[on_all:].count(240) < on_all
@@ -806,9 +807,9 @@ def test_a_start_that_beats_the_maximum_of_the_subset_is_taken(monkeypatch):
     X = np.linspace(0, 60, 240)[:, None]
     data = Data(X, np.sin(4 * X) + 0.1 * np.random.default_rng(0).normal(size=X.shape), np.ones(240))
     kernel = 1.0 * RBF(0.4)
-    monkeypatch.setattr(search, "_nested_subsets", lambda _: [np.arange(0, 240, 8), None])
+    monkeypatch.setattr(search, "nested_subsets", lambda _: [np.arange(0, 240, 8), None])
     staged = _silent(data, kernel)
-    monkeypatch.setattr(search, "_nested_subsets", lambda _: [None])
+    monkeypatch.setattr(search, "nested_subsets", lambda _: [None])
     assert staged.value == pytest.approx(_silent(data, kernel).value, abs=2e-3)
 
 
@@ -816,7 +817,7 @@ def test_a_subset_that_cannot_be_evaluated_is_skipped(monkeypatch):
     data = _data(trend="linear", repeats=False)
     whole = _silent(data, 1.0 * RBF(1.0))
     monkeypatch.setattr(
-        search, "_nested_subsets", lambda _: [np.arange(2), None]
+        search, "nested_subsets", lambda _: [np.arange(2), None]
     )  # a plane needs three points
     assert _silent(data, 1.0 * RBF(1.0)).parameters == whole.parameters
 

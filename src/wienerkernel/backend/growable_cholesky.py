@@ -36,22 +36,10 @@ class GrowableCholesky:
     def append(
         self, factor: FloatArray, cross: FloatArray, corner: FloatArray
     ) -> tuple[FloatArray, GrowableCholesky]:
-        """Factor of a matrix with k more rows.
+        """Factor (n + k, n + k) of a matrix with k more rows, and its memory, from ``factor``, its leading n rows.
 
-        Parameters
-        ----------
-        factor : ndarray of shape (n, n)
-            The leading rows of ``memory``.
-        cross : ndarray of shape (k, n)
-            New rows of the matrix, left of the corner; overwritten.
-        corner : ndarray of shape (k, k)
-            Overwritten.
-
-        Returns
-        -------
-        factor : ndarray of shape (n + k, n + k)
-        growable : GrowableCholesky
-            Its memory: new, where this one is full or another factor has been grown in it.
+        The new rows are ``cross`` (k, n) and ``corner`` (k, k), which are overwritten. The memory is new where this one is
+        full or another factor has been grown in it.
         """
         k, n = cross.shape
         cross = solve_lower(factor, cross)

@@ -78,20 +78,10 @@ class FastPredictor:
         return FastPredictor, (self._smoother, self._s2, self._scale, self._further)
 
     def __call__(self, x: FloatArray) -> tuple[Any, Any, Any]:
-        """Mean, noise part V and model part P2.
+        """Mean, noise part V = s2 |L'a|^2 and model part P2 at x of shape (d,) or (m, d).
 
-        Parameters
-        ----------
-        x : ndarray of shape (d,) or (m, d)
-
-        Returns
-        -------
-        mean : float, or ndarray of shape (n_y,); for several points ndarray of shape (m,) or (m, n_y)
-            Estimate of f(x). A single output has no axis.
-        noise : float, or ndarray of shape (m,); with the scales of several outputs as ``mean``
-            V = s2 |L'a|^2.
-        model : as ``noise``
-            P2.
+        The mean is a float or (n_y,), for several points (m,) or (m, n_y). So are the variances if outputs have scales;
+        otherwise they have no axis for outputs.
         """
         if x.ndim == 2:
             return self._batch(x)

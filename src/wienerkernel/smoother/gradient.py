@@ -10,7 +10,6 @@ import numpy as np
 
 from .._typing import Array
 from ..backend import arrays
-from ..backend.linalg import solve_lower, solve_lower_transposed
 from .samples import Samples
 from .smoother import Smoother, times
 
@@ -72,10 +71,7 @@ def gain_ratio(samples: Samples) -> float | None:
 
 def _projected(smoother: Smoother, rows: Array) -> tuple[Array, Array]:
     """Q c and T'c for each row c: (m, U) and (m, q); the rows are overwritten."""
-    v = solve_lower(smoother.factor, rows)
-    if not smoother.trend.kind:
-        return solve_lower_transposed(smoother.factor, v), rows[:, :0]
-    xp = arrays.namespace(v)
-    solved = xp.linalg.solve(smoother.trend_information, smoother.whitened_trend @ v.T).T
-    v -= solved @ smoother.whitened_trend
-    return solve_lower_transposed(smoother.factor, v), solved
+    v, _, solved = smoother.whiten(
+        rows, arrays.filled((rows.shape[0], smoother.whitened_trend.shape[0]), 0.0, rows)
+    )
+    return smoother.unwhiten(v, solved), -solved

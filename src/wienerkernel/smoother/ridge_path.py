@@ -111,16 +111,7 @@ class RidgePath:
         return cls(smoother.kernel, smoother.samples, smoother.targets, ridges, output_scale)
 
     def mean(self, X: Array) -> Array:
-        """Mean a(x)'y0 (eq. 13a) for every ridge.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, d)
-
-        Returns
-        -------
-        ndarray of shape (r, m, n_y)
-        """
+        """Mean a(x)'y0 (eq. 13a) at the rows of X, for every ridge: (r, m, n_y)."""
         X = as_rows("X", X)
         xp, coefficients, r = arrays.namespace(self._root), self._shrunk_coordinates(), len(self.ridges)
         means = [matmul(self._features(X[part, :]), coefficients) for part in self._chunks(X)]
@@ -128,17 +119,7 @@ class RidgePath:
         return xp.permute_dims(outputs, (1, 0, 2)) * self._like(self.output_scale)
 
     def variances(self, X: Array) -> tuple[Array, Array]:
-        """Model part P2 and noise gain |a|^2 for every ridge; the noise part is V = s2 |a|^2 (eq. 13b).
-
-        Parameters
-        ----------
-        X : array-like of shape (m, d)
-
-        Returns
-        -------
-        model : ndarray of shape (r, m)
-        gain : ndarray of shape (r, m)
-        """
+        """Model part P2 and noise gain |a|^2 for every ridge, both (r, m); the noise part is V = s2 |a|^2 (eq. 13b)."""
         X = as_rows("X", X)
         xp, powers, r = arrays.namespace(self._root), self._powers(), len(self.ridges)
         sums = []
@@ -152,12 +133,9 @@ class RidgePath:
         return arrays.positive_part(model), both[r:, :]
 
     def log_likelihood(self) -> FloatArray:
-        """Log density of the targets under a Gaussian process whose noise variance is the ridge, for every ridge.
+        """Log density of the targets under a Gaussian process whose noise variance is the ridge, for every ridge: (r,).
 
-        Returns
-        -------
-        ndarray of shape (r,)
-            Summed over outputs, whose scales multiply to 1.
+        It is summed over outputs, whose scales multiply to 1.
         """
         (n, n_outputs), n_places = self.targets.shape, self.samples.n_places
         log_determinant = (n - n_places) * np.log(self.ridges) - np.sum(np.log(self._inverses), axis=0)
@@ -169,17 +147,7 @@ class RidgePath:
         return likelihood
 
     def leave_one_out(self) -> tuple[Array, Array, Array]:
-        """Residuals and variances of all samples, each left out in turn, for every ridge.
-
-        Returns
-        -------
-        residual : ndarray of shape (r, D, n_y)
-            y0_i minus the mean at x_i.
-        model : ndarray of shape (r, D)
-            Model part P2 at x_i.
-        gain : ndarray of shape (r, D)
-            Noise gain |a|^2 at x_i.
-        """
+        """Residuals y0_i - mean (r, D, n_y), model part P2 and noise gain |a|^2 (r, D), each sample left out in turn."""
         r, index, ridges = len(self.ridges), self.samples.index, self.ridges[:, None]
         xp, powers = arrays.namespace(self._root), self._powers()
         columns = (arrays.contiguous(self._vectors[:, part].T) for part in self._chunks(self._vectors))

@@ -147,14 +147,19 @@ class Smoother:
         mean = matmul(cross, self.dual)
         return mean + self.trend(X) @ self.trend_coefficients if self.trend.kind else mean
 
-    def _whiten(self, X: Array, cross: Array) -> tuple[Array, Array, Array]:
-        """v = L^-1 k(x) as rows (m, U), the trend's mismatch d = h - H'A k (m, q), and (H'AH)^-1 d."""
-        v = solve_lower(self.factor, cross)
-        mismatch = self.trend(X)
+    def whiten(self, rows: Array, basis: Array) -> tuple[Array, Array, Array]:
+        """v = L^-1 k as rows (m, U), the trend's mismatch d = h - H'A k (m, q), and (H'AH)^-1 d, for rows k and h."""
+        v = solve_lower(self.factor, rows)
         if not self.trend.kind:
-            return v, mismatch, mismatch
-        mismatch = mismatch - v @ self.whitened_trend.T
-        return v, mismatch, arrays.namespace(X).linalg.solve(self.trend_information, mismatch.T).T
+            return v, basis, basis
+        mismatch = basis - v @ self.whitened_trend.T
+        return v, mismatch, arrays.namespace(v).linalg.solve(self.trend_information, mismatch.T).T
+
+    def unwhiten(self, v: Array, solved: Array) -> Array:
+        """Weights A k + AH (H'AH)^-1 d, (m, U), in place of v."""
+        if self.trend.kind:
+            v += solved @ self.whitened_trend
+        return solve_lower_transposed(self.factor, v)
 
     def _variance(self, prior: Array, v: Array, mismatch: Array, solved: Array) -> Array:
         """k(x,x) - k'Ak + d'(H'AH)^-1 d."""
@@ -163,12 +168,10 @@ class Smoother:
 
     def weigh(self, X: Array, cross: Array) -> tuple[Array, Array, Array]:
         """Weights b of the places (m, U), which overwrite k(x), the posterior variance (m,), and (H'AH)^-1 d (m, q)."""
-        v, mismatch, solved = self._whiten(X, cross)
+        v, mismatch, solved = self.whiten(cross, self.trend(X))
         prior = self.kernel.diag(X)
         variance = self._variance(prior, v, mismatch, solved)
-        if self.trend.kind:
-            v += solved @ self.whitened_trend
-        weights = solve_lower_transposed(self.factor, v)
+        weights = self.unwhiten(v, solved)
         return weights, self.sharpened(variance, prior, X, weights), solved
 
     def _evaluate(self, X: Array) -> tuple[Array, Array, Array]:
@@ -208,7 +211,7 @@ class Smoother:
         def both(part: Array) -> tuple[Array, Array]:
             cross = self.cross(part)
             mean = self._mean(part, cross)  # before L^-1 k(x) overwrites k(x)
-            variance = self._variance(self.kernel.diag(part), *self._whiten(part, cross))
+            variance = self._variance(self.kernel.diag(part), *self.whiten(cross, self.trend(part)))
             return mean, arrays.positive_part(variance)
 
         mean, variance = self.by_chunks(both, X)
@@ -247,9 +250,9 @@ class Smoother:
         X = arrays.like(X, self.places)
         cross = self.cross(X)
         mean = self._mean(X, cross)  # before L^-1 k(x) overwrites k(x)
-        v, mismatch, solved = self._whiten(X, cross)
+        v, mismatch, solved = self.whiten(cross, self.trend(X))
         covariance = self.kernel(X, X) - matmul(v, v, transpose_b=True) + mismatch @ solved.T
-        weights = solve_lower_transposed(self.factor, v + solved @ self.whitened_trend)
+        weights = self.unwhiten(v, solved)
         return mean, weights, covariance - times(weights, self.regularizer) @ weights.T
 
     def log_likelihood(self) -> float:

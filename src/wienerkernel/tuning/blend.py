@@ -28,11 +28,7 @@ POINTS = 6
 class Blend:
     """A weighted sum of the log characteristic functions of some laws, as a :class:`~wienerkernel.law.ray_table.Law`.
 
-    Parameters
-    ----------
-    laws : list of Noise
-    weights : ndarray of shape (k,)
-        They sum to 1 for a law, and to 0 for a derivative.
+    The weights sum to 1 for a law, and to 0 for a derivative.
     """
 
     gaussian = atomic = False
@@ -136,15 +132,7 @@ class _BlendTable(RayTable):
 
 
 class ShapeGrid:
-    """Laws of variance 1 for all values of one shape, from laws on a grid.
-
-    Parameters
-    ----------
-    law : callable
-        Noise for a value of the shape's representative.
-    low, high : float
-        Where laws exist.
-    """
+    """Laws of variance 1 for all values of one shape, from those that ``law`` gives on a grid from ``low`` to ``high``."""
 
     def __init__(self, law: Callable[[float], Noise], low: float, high: float) -> None:
         self._law = law
@@ -205,9 +193,7 @@ def _grid_of_thread(family: Family, _thread: int) -> ShapeGrid | None:
 
 def _lagrange(x: float) -> tuple[FloatArray, FloatArray]:
     """Lagrange weights for the nodes 0, 1, ..., and their derivatives, at x."""
-    weights, slopes = np.empty(POINTS), np.empty(POINTS)
-    for p in range(POINTS):
-        others = np.array([q for q in range(POINTS) if q != p], dtype=float)
-        polynomial = np.poly1d(np.poly(others) / np.prod(p - others))
-        weights[p], slopes[p] = polynomial(x), polynomial.deriv()(x)
-    return weights, slopes
+    powers = np.arange(POINTS)
+    inverse = np.linalg.inv(np.vander(powers, increasing=True)).T  # coefficients of the Lagrange polynomials
+    slopes = inverse[:, 1:] @ (powers[1:] * x ** powers[:-1])
+    return inverse @ x**powers, slopes

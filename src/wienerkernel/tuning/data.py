@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._typing import Array, FloatArray, IntArray
 from ..backend import arrays
@@ -147,6 +148,12 @@ class Parameters:
             *std,
             *(f"noise.{name}" for name in self.noise.shape_names),
         )
+
+    @property
+    def is_log(self) -> NDArray[np.bool_]:
+        """Which entries are logarithms: all but shapes that may be negative."""
+        linear = self.noise.linear_shapes
+        return np.array([name.removeprefix("noise.") not in linear for name in self.names], dtype=bool)
 
     def kernel_at(self, values: FloatArray) -> Kernel:
         """The kernel for these values of all entries."""

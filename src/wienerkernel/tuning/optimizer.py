@@ -77,6 +77,8 @@ class Optimizer:
 
     def best_of(self, objective: Objective, starts: list[FloatArray], box: SearchBox) -> FloatArray:
         """The best of some points, by values alone; if none can be evaluated, raises the failure of the last."""
+        if len(starts) == 1:
+            return np.clip(starts[0], box.low, box.high)
         best, found = -np.inf, None
         error: Exception = NotPositiveDefiniteError("the objective is not finite at any starting point")
         for start in starts:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,30 +18,25 @@ from numpy.typing import NDArray
 
 from .._typing import FloatArray, IntArray, RandomState
 from ..kernels import Kernel
-from ..kernels.parameters import DEFAULT_BOUNDS
 from ..noise import Noise
 from ..noise.base import as_generator
 from ..noise.family import Family, NoiseModel, ScaledShape, noise_model
 from ..noise.level import NoiseLevel
 from ..transform import Transform
-from .blend import shape_grid
 from .data import Data, Parameters
 from .likelihood import Likelihood, relative_scales
 from .loo_score import LeaveOneOutScore
 from .optimizer import FAILURES, Objective, Optimizer
 from .residuals import outside_support, residual_shape, shape_of_subset
 from .search_box import SearchBox, default_kernel, has_free_scale, search_box, variance_at_odds
+from .starts import nested_subsets, shape_starts, starting_points
 
 __all__ = ["METHODS", "TuningResult", "tune"]
 
 METHODS = ("likelihood", "loo")
-SHAPE_STARTS = 5
-SYMMETRIC = 1e-6  # skewness
 FLAT = 1e-7
 """Largest derivative per sample by a parameter that the data do not determine."""
 RESIDUAL_ROUNDS = 2
-SUBSET_RATIO, MIN_SUBSET = 4, 250
-"""Ratio of the sizes of the nested subsets on which searches begin, and the smallest size, in distinct inputs."""
 
 
 @dataclass(frozen=True)
@@ -112,35 +107,14 @@ def tune(
 ) -> TuningResult:
     """Find the free parameters of kernel and noise.
 
-    Parameters whose bounds are derived from the data have weak log-normal priors, so that those which the data hardly
-    determine do not run away. Parameters with bounds set by the user have no prior.
+    Hyperparameters of the kernel that are not fixed are tuned; None is :func:`default_kernel`. ``noise`` is None (normal,
+    of unknown variance), a :class:`~wienerkernel.Family` or its name (free scale and shapes), ``"residuals"`` (the shape
+    of the residuals), or a law, which is kept. Parameters whose bounds are derived from the data have weak log-normal
+    priors. From 1000 distinct inputs on, searches begin on a quarter of these, chosen at random with a fixed seed, and
+    are refined on all of the data. ``n_restarts`` more of them begin at random points.
 
-    From 1000 distinct inputs on, searches (and restarts) begin on a quarter of these, chosen at random with a fixed
-    seed, and are refined on all of the data.
-
-    Parameters
-    ----------
-    data : Data
-    kernel : Kernel, default=None
-        Its hyperparameters that are not fixed are tuned. None is a variance times a squared exponential.
-    noise : None, Family, str, law or "residuals", default=None
-        None is normal noise of unknown variance; a :class:`~wienerkernel.Family` or a bare name such as ``"gamma"``
-        has free scale and shapes; ``"residuals"`` takes the shape from the residuals; a law is kept.
-    method : {"likelihood", "loo"}, default="likelihood"
-    n_restarts : int, default=0
-        Additional searches from random starting points.
-    random_state : int, numpy Generator or RandomState, or None, default=None
-        Source of those points.
-
-    Returns
-    -------
-    TuningResult
-
-    Warns
-    -----
-    sklearn.exceptions.ConvergenceWarning
-        Names parameters that ended at a bound or that the data do not determine, a search that did not converge, and a
-        leave-one-out score that increases up to a bound, in which case all values are those of the likelihood.
+    A ``ConvergenceWarning`` names parameters that ended at a bound or that the data do not determine, a search that did
+    not converge, and a leave-one-out score that increases up to a bound, where all values are those of the likelihood.
     """
     if method not in METHODS:
         msg = f"tuning must be one of {', '.join(map(repr, METHODS))}, or None for values as given, got {method!r}"
@@ -154,7 +128,7 @@ def tune(
     parameters, values, value = search.run(model, method)
     search.warn(parameters, values)
     fitted = parameters.noise_at(values)
-    shown = np.where(_is_log(parameters), np.exp(np.where(_is_log(parameters), values, 0.0)), values)
+    shown = np.where(parameters.is_log, np.exp(np.where(parameters.is_log, values, 0.0)), values)
     return TuningResult(
         kernel=parameters.kernel_at(values),
         noise=fitted,
@@ -188,7 +162,7 @@ class _Search:
         self.kernel = default_kernel(self.data) if kernel is None else kernel
         self.optimizer = Optimizer(data.y.size, n_restarts, generator)
         self.notes: list[str] = []
-        self.subsets = _nested_subsets(data)
+        self.subsets = nested_subsets(data)
 
     def _divide(self, scale: FloatArray) -> None:
         self.output_scale = self.output_scale * scale
@@ -205,7 +179,7 @@ class _Search:
         parameters = Parameters(self.kernel, model)
         values, value = self._likelihood(parameters)
         if len(model.shape_names) and self.data.noise_scale.ndim == 1:
-            sides = _shape_starts(self._box(parameters), parameters, values)
+            sides = shape_starts(self._box(parameters), parameters, values)
             if method == "loo":  # the search of all parameters starts from here
                 some = self._score(parameters)(self.subsets[0])
                 values = self.optimizer.best_of(some, [*itertools.chain(*sides)], self._box(parameters))
@@ -240,8 +214,7 @@ class _Search:
             parameters = Parameters(self.kernel, shape)
             if method == "loo":
                 # The shape belongs to these values: a search that begins far from them would not see it.
-                start = values
-                values, value = self._climb(parameters, lambda _: [start], likelihood)  # noqa: B023
+                values, value = self._climb(parameters, [[values]], likelihood)
                 if values is likelihood:
                     break
         return parameters, values, value
@@ -252,15 +225,12 @@ class _Search:
         box = self._box(parameters)
         free = np.ones(len(box.start), dtype=bool)
         free[parameters.shapes] = False
-        starts = list(_starts(box, parameters)) if start is None else [start]
+        starts = list(starting_points(box, parameters)) if start is None else [start]
 
         def objective(rows: IntArray | None) -> Likelihood:
             return Likelihood(self._part(rows), parameters, self.own_scales)
 
-        def best(objective: Objective) -> list[FloatArray]:
-            return [self.optimizer.best_of(objective, starts, box)] if start is None else starts
-
-        values, value = self._maximize(objective, best, starts, box, free)
+        values, value = self._maximize(objective, [starts], starts, box, free)
         if self.own_scales:
             self._divide(objective(None).output_scale(values))
         return values, value
@@ -270,33 +240,20 @@ class _Search:
         box = self._box(parameters)
         free = np.zeros(len(box.start), dtype=bool)
         free[parameters.shapes] = True
-        results = [
-            self._maximize(
-                self._score(parameters),
-                lambda score, side=side: [self.optimizer.best_of(score, side, box)],  # type: ignore[misc]
-                [],
-                box,
-                free,
-            )
-            for side in sides
-        ]
+        score = self._score(parameters)
+        results = [self._maximize(score, [side], [], box, free) for side in sides]
         return max(results, key=lambda result: result[1])[0]
 
     def _loo(self, parameters: Parameters, values: FloatArray) -> tuple[FloatArray, float]:
         """From the likelihood's maximum, and from the best of the points that the likelihood started with."""
         box = self._box(parameters)
-        others = list(_starts(box, parameters))
+        others = list(starting_points(box, parameters))
         for other in others:
             other[parameters.shapes] = values[parameters.shapes]
-        return self._climb(
-            parameters, lambda score: [values, self.optimizer.best_of(score, others, box)], values
-        )
+        return self._climb(parameters, [[values], others], values)
 
     def _climb(
-        self,
-        parameters: Parameters,
-        starts: Callable[[Objective], list[FloatArray]],
-        likelihood: FloatArray,
+        self, parameters: Parameters, starts: list[list[FloatArray]], likelihood: FloatArray
     ) -> tuple[FloatArray, float]:
         """Maximize the score over all parameters; a maximum at a bound from the data yields to the likelihood's values.
 
@@ -312,7 +269,8 @@ class _Search:
             self.notes.append(
                 f"the leave-one-out score increases up to the bound of {names}, so all values are the likelihood's"
             )
-            return likelihood, score(None).value(likelihood)
+            values = self._shapes(parameters, [[likelihood]]) if parameters.noise.shape_names else likelihood
+            return values, score(None).value(values)
         return values, value
 
     def _part(self, rows: IntArray | None) -> Data:
@@ -332,35 +290,31 @@ class _Search:
     def _maximize(
         self,
         objective: Callable[[IntArray | None], Objective],
-        starts: Callable[[Objective], list[FloatArray]],
+        starts: list[list[FloatArray]],
         others: list[FloatArray],
         box: SearchBox,
         free: NDArray[np.bool_],
-        subsets: list[IntArray | None] | None = None,
     ) -> tuple[FloatArray, float]:
-        """Maximize on the smallest subset of the rows, and refine on the larger ones.
+        """Maximize on the smallest subset of the rows, from the best of each group of starts, and refine on larger ones.
 
         A larger subset may see what a smaller one cannot, such as short length scales: it starts from one of ``others``
         where that beats the maximum so far.
         """
         optimizer, coarse = self.optimizer, None
-        subsets = self.subsets if subsets is None else subsets
-        for rows in subsets:
-            current, last = objective(rows), rows is subsets[-1]
+        for rows in self.subsets:
+            current, last = objective(rows), rows is None
             try:
                 if coarse is None:
-                    values, value = optimizer.maximize(current, starts(current), box, free, rough=not last)
-                    start = values
+                    begins = [optimizer.best_of(current, group, box) for group in starts]
+                    values, value = optimizer.maximize(current, begins, box, free, rough=not last)
+                    if last:
+                        break
+                    start, curvature = values, optimizer.curvature(current, values, box, free)
                 else:
                     start = optimizer.best_of(current, [values, *others], box)
-                if coarse is None or not np.array_equal(start, values):
-                    curvature = (
-                        None
-                        if last and coarse is None
-                        else optimizer.curvature(coarse or current, start, box, free)
-                    )
-                if curvature is not None:
-                    values, value, curvature = optimizer.refine(current, start, box, free, curvature)
+                    if not np.array_equal(start, values):
+                        curvature = optimizer.curvature(coarse, start, box, free)
+                values, value, curvature = optimizer.refine(current, start, box, free, curvature)
             except FAILURES:
                 if last:
                     raise
@@ -382,7 +336,7 @@ class _Search:
         ends = zip(("lower", "upper"), (box.low, box.high), box.at_bound(values), strict=True)
         for side, end, near in ends:
             for k in np.flatnonzero(near & ~flat):
-                shown = float(np.exp(end[k]) if _is_log(parameters)[k] else end[k])
+                shown = float(np.exp(end[k]) if parameters.is_log[k] else end[k])
                 notes.append(f"{names[k]} ended at its {side} bound {shown:.3g}")
         if len(values) > n:
             notes.append(f"{n} samples do not determine {len(values)} parameters ({', '.join(names)})")
@@ -400,74 +354,8 @@ class _Search:
             warnings.warn("tuning: " + "; ".join(notes), ConvergenceWarning, stacklevel=3)
 
 
-def _nested_subsets(data: Data) -> list[IntArray | None]:
-    """Rows of nested random subsets of the distinct inputs, from small to large; the last is None: all rows."""
-    subsets: list[IntArray | None] = [None]
-    if data.noise_scale.ndim == 2:
-        return subsets
-    index, n = data.samples.index, data.samples.n_places
-    order = np.random.default_rng(0).permutation(n)
-    while n // SUBSET_RATIO >= max(MIN_SUBSET, 5 * data.X.shape[1]):
-        n //= SUBSET_RATIO
-        subsets.insert(0, np.flatnonzero(np.isin(index, order[:n])))
-    return subsets
-
-
 def _is_scale_family(model: NoiseModel | str) -> bool:
     """Whether the noise has mean 0 and any standard deviation."""
     if isinstance(model, Family):
         return model.loc is None and (model.std_bounds is None or model.std_bounds[0] < model.std_bounds[1])
     return isinstance(model, str) or model.free_std
-
-
-def _starts(box: SearchBox, parameters: Parameters) -> Iterator[FloatArray]:
-    """The user's values, and those derived from the data with long and short length scales, much and little noise."""
-    user, kernel = box.start.copy(), parameters.kernel
-    # The default value 1.0 with default bounds says nothing about the units of the inputs.
-    given = (kernel.theta != 0) | np.any(kernel.bounds != np.log(DEFAULT_BOUNDS), axis=1)
-    user[: parameters.n_kernel] = np.where(given, kernel.theta, user[: parameters.n_kernel])
-    yield user
-    noise = (
-        np.arange(len(user)) == parameters.n_kernel
-        if parameters.noise.free_std
-        else np.zeros(len(user), bool)
-    )
-    for shorter, more in itertools.product((0.0, 1.5), (0.0, 1.0)):
-        yield box.start - shorter * box.lengths + more * noise
-
-
-def _shape_starts(box: SearchBox, parameters: Parameters, values: FloatArray) -> list[list[FloatArray]]:
-    """A grid of shapes; if there are laws of either skew, in two parts and without symmetric ones.
-
-    Where the skewness vanishes faster than the shape, as that of the skew-normal law does, the score is stationary at
-    the symmetric law, and a search would not leave it.
-    """
-    low, high = box.low[parameters.shapes], box.high[parameters.shapes]
-    signed = ~_is_log(parameters)[parameters.shapes]  # equidistant like logarithms, on both sides of 0
-    ends = np.where(signed, np.arcsinh([low, high]), [low, high])
-    fractions = (np.arange(SHAPE_STARTS) + 0.5) / SHAPE_STARTS
-    points = ends[0] + np.array(list(itertools.product(fractions, repeat=len(low)))) * (ends[1] - ends[0])
-    points = np.where(signed, np.sinh(np.where(signed, points, 0.0)), points)
-    model = parameters.noise
-    grid = shape_grid(model) if isinstance(model, Family) else None
-    points = points if grid is None else grid.nearest(points)
-    starts = np.repeat(values[None], len(points), axis=0)
-    starts[:, parameters.shapes] = points
-    skewness = np.array([_skewness(parameters, point) for point in points])
-    left, right = skewness < -SYMMETRIC, ~(skewness <= SYMMETRIC)  # a skewness that does not exist is kept
-    sides = [starts[left], starts[right]] if left.any() and right.any() else [starts]
-    return [list(side) for side in sides]
-
-
-def _skewness(parameters: Parameters, shapes: FloatArray) -> float:
-    """NaN where the skewness or the law does not exist."""
-    try:
-        return float(parameters.noise.law(1.0, shapes).cumulants(3)[2])
-    except FAILURES:
-        return np.nan
-
-
-def _is_log(parameters: Parameters) -> NDArray[np.bool_]:
-    """Which parameters are logarithms: all but shapes that may be negative."""
-    linear = parameters.noise.linear_shapes
-    return np.array([name.removeprefix("noise.") not in linear for name in parameters.names], dtype=bool)
