@@ -482,7 +482,7 @@ def test_searches_for_shapes_start_on_both_sides_of_symmetric_laws(family, sides
     assert len(found) == sides
     if sides == 2:
         left, right = (
-            [starts.skewness(parameters, start[parameters.shapes]) for start in side] for side in starts
+            [starts.skewness(parameters, start[parameters.shapes]) for start in side] for side in found
         )
         assert np.max(left) < -1e-6
         assert np.nanmin(right) > 1e-6
