@@ -16,9 +16,9 @@ import wienerkernel
 from wienerkernel import RBF, Linear, Matern, RandomInput, WienerKernelRegressor
 from wienerkernel.evaluation.report.layout import page
 from wienerkernel.evaluation.report.numbers import contents
+from wienerkernel.fitting import PASSES
 from wienerkernel.noise.family import noise_model
 from wienerkernel.posterior.input_noise import Linearization, as_input_noise
-from wienerkernel.regressor import PASSES
 from wienerkernel.smoother.leave_one_out import leave_one_out
 from wienerkernel.transform import BoxCox
 from wienerkernel.tuning.data import Data, Parameters

@@ -3,74 +3,41 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import r2_score
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from . import scale as at_scale
+from . import fitting
 from ._typing import Array, FloatArray, RandomState
 from .backend import arrays
 from .chaos import ChaosForm
 from .decisions.bounds import bound
 from .decisions.design import NextSample, SamplesNeeded, next_sample, samples_needed
-from .kernels import Kernel, as_kernel
-from .losses import check_setting, condition, is_linear
-from .noise import Noise
-from .noise.family import known_noise
-from .noise.level import NoiseLevel, check_noise_level, checked_level
+from .noise.level import checked_level
 from .posterior import (
     LeaveOneOut,
     Posterior,
     PredictionGradient,
     PredictiveDistribution,
     SamplePaths,
-    SeparateOutputs,
     Uncertainty,
 )
-from .posterior.input_noise import InputNoise, Linearization, as_input_noise, warn_if_large
 from .posterior.posterior import observation_scale
 from .posterior.random_input import AtRandomInputs, RandomInput
 from .posterior.separate import each
-from .smoother import Smoother
 from .smoother.fast_predictor import FastPredictor
-from .smoother.refined import RefinedSmoother
 from .smoother.ridge_path import RidgePath
-from .smoother.samples import Samples
-from .smoother.updates import extended, without
-from .transform import Transform, as_transform
-from .tuning.data import Data
-from .validation import (
-    PRECISIONS,
-    centered_targets,
-    check_array_api,
-    check_array_api_outputs,
-    check_independent,
-    check_noise_scale,
-    check_outputs,
-    check_query_scale,
-    check_size,
-    check_spans,
-    is_plain,
-    largest,
-    precision,
-    regularizer_of,
-)
+from .validation import check_data, check_noise_scale, check_query, check_query_scale
 
 if TYPE_CHECKING:
     from .evaluation.diagnostics import ScoreReport
 
 __all__ = ["WienerKernelRegressor"]
-
-PASSES = 4
-"""Linearizations at the estimate, each followed by a new estimate, for noise on the inputs."""
 
 
 class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -264,213 +231,14 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         >>> model.kernel_, model.ridge_
         (RBF(), 1.0)
         """
-        inputs, outputs = self._data(X, y, reset=True)
-        if outputs.ndim == 2 and (self._is_separate or input_noise is not None):
-            return self._fit_columns(inputs, outputs, noise_scale, input_noise)
-        scale = check_noise_scale(noise_scale, inputs.shape[0], invertible=self.ridge is None)
-        check_setting(self.loss, self.inference, self.ridge, outputs, scale)
-        self.__dict__.pop("approximation_", None)
-        approximation = at_scale.as_approximation(self.approximation)
-        exact = approximation is None or (approximation == "auto" and at_scale.is_small(inputs))
-        noisy = as_input_noise(input_noise, inputs.shape[1])
-        if noisy is not None and not (exact and is_linear(self.loss, self.inference)):
-            raise ValueError("input_noise needs approximation=None, loss='squared' and inference=None")
-        if not exact:
-            return self._fit_approximately(approximation, inputs, outputs, scale)
-        if noisy is None:
-            return self._condition(inputs, outputs, scale, self._learn(inputs, outputs, scale))
-        return self._fit_noisy_inputs(inputs, outputs, scale, noisy)
-
-    def _fit_noisy_inputs(
-        self, inputs: Array, outputs: FloatArray, scale: FloatArray, noise: InputNoise
-    ) -> WienerKernelRegressor:
-        """Alternate between tuning, the estimate, and its gradient, which the noise of the samples depends on."""
-        if not arrays.is_numpy(inputs):
-            raise TypeError(f"input_noise needs NumPy arrays, got an array of {arrays.library(inputs)}")
-        inputs = (inputs - noise.mean).astype(inputs.dtype)  # what is left of the noise has mean 0
-        linear = noise.without_slope(len(outputs))
-        for last in [True] if self.tuning is None else [False, False, True]:
-            with warnings.catch_warnings():
-                if not last:  # on the way, the likelihood will do
-                    warnings.simplefilter("ignore", ConvergenceWarning)
-                learned = self._learn(inputs, outputs, scale, linear, self.tuning if last else "likelihood")
-            for _ in range(PASSES):
-                self._condition(inputs, outputs, scale, learned, linear)
-                linear = noise.linearize(self.posterior_.smoother)
-        self._condition(inputs, outputs, scale, learned, linear)
-        names = getattr(self, "feature_names_in_", [f"column {c} of X" for c in range(inputs.shape[1])])
-        warn_if_large(noise, self.kernel_, list(names))
-        return self
-
-    def _condition(
-        self,
-        inputs: Array,
-        outputs: FloatArray,
-        scale: FloatArray,
-        learned: tuple[Kernel, Noise, NoiseLevel | None, Transform | None],
-        input_noise: Linearization | None = None,
-    ) -> WienerKernelRegressor:
-        """Condition on the data, with everything else known."""
-        kernel, noise, level, transform = learned
-        outputs, scale = _carried(inputs, outputs, scale, level, transform)
-        if not is_linear(self.loss, self.inference):
-            return self._fit_beyond(kernel, noise, inputs, outputs, scale, level, transform)
-        regularizer, ridge = regularizer_of(self.ridge, scale, noise.var())
-        if input_noise is not None:
-            regularizer = input_noise.added_to(regularizer)
-        samples = Samples.collapse(inputs, regularizer, scale)
-        self.__dict__.pop("posterior_", None)  # two factors may not fit into memory
-        n_outputs = 1 if outputs.ndim == 1 else outputs.shape[1]
-        units = np.ones(n_outputs) if self.tuning_result_ is None else self.tuning_result_.output_scale
-        conditioned = RefinedSmoother if self.dtype == "mixed" else Smoother
-        targets = centered_targets(outputs, scale, noise.mean(), units)
-        if input_noise is not None:
-            targets = targets - input_noise.curvature[:, None]
-        smoother = conditioned(kernel, samples, targets, self.trend)
-        self.kernel_, self.noise_, self.ridge_ = kernel, noise, ridge
-        self.posterior_ = Posterior(
-            smoother, noise, outputs.ndim == 1, self.ridge is None, units, level, transform, input_noise
-        )
-        return self
-
-    def _fit_approximately(
-        self, approximation: Any, inputs: Array, outputs: FloatArray, scale: FloatArray
-    ) -> WienerKernelRegressor:
-        """Fit a model whose weights come from neighbors or features."""
-        transform, level = as_transform(self.__dict__["transform"]), check_noise_level(self.noise_level)
-        linear = is_linear(self.loss, self.inference)
-        learned = _is_auto(self.noise) or isinstance(level, str) or (transform is not None and transform.free)
-        if learned or not linear or scale.ndim == 2 or not arrays.is_numpy(inputs) or self.dtype == "mixed":
-            msg = (
-                "approximation needs NumPy arrays, loss='squared', inference=None, independent noise, a level and a "
-                "transform that are not learned, and another noise than 'auto'"
-            )
-            raise ValueError(msg)
-        if self.ridge is not None and np.ptp(scale):
-            raise ValueError(
-                "approximation with noise scales that differ needs ridge=None, the noise variance"
-            )
-        transform = None if transform is None else transform.for_data(outputs)
-        single = outputs.ndim == 1
-        outputs, scale = _carried(inputs, outputs, scale, level, transform)
-        inputs, columns = inputs.astype(np.float64, copy=False), outputs.reshape(len(outputs), -1)
-        ridge = None if self.ridge is None else regularizer_of(self.ridge, scale, 1.0)[1]
-        data = Data(inputs, columns, scale, ridge, self.trend)
-        found = at_scale.fit(
-            approximation, data, self.kernel, self.noise, self.tuning is not None, self.random_state
-        )
-        self.kernel_, self.noise_, self.ridge_ = found.kernel, found.noise, found.ridge
-        self.tuning_result_ = found.tuning
-        self.approximation_ = found.approximation
-        smoother: Any = found.smoother
-        self.posterior_ = at_scale.ApproximatePosterior(
-            smoother, found.noise, single, self.ridge is None, level=level, transform=transform
-        )
-        return self
-
-    @property
-    def _is_separate(self) -> bool:
-        """Whether several outputs have a model each."""
-        plain = self.noise_level is None and self.__dict__["transform"] is None
-        return not plain or _is_auto(self.noise)
-
-    def _fit_columns(self, inputs: Array, outputs: FloatArray, *more: Any) -> WienerKernelRegressor:
-        """Fit a model to each output."""
-        models = []
-        for k, column in enumerate(outputs.T):
-            try:
-                models.append(type(self)(**self.get_params(deep=False)).fit(inputs, column, *more))
-            except ValueError as error:
-                raise ValueError(f"column {k} of y: {error}") from error
-        self.kernel_, self.noise_ = tuple(m.kernel_ for m in models), tuple(m.noise_ for m in models)
-        self.ridge_ = np.array([m.ridge_ for m in models])
-        self.tuning_result_ = None if self.tuning is None else tuple(m.tuning_result_ for m in models)
-        self.posterior_ = SeparateOutputs(tuple(m.posterior_ for m in models))
+        inputs, outputs = check_data(self, X, y, reset=True)
+        fitting.fit(self, inputs, outputs, noise_scale, input_noise)
         return self
 
     @property
     def output_scale_(self) -> FloatArray:
         """Scales of the outputs, (n_y,)."""
         return np.asarray(self.posterior_.output_scale)
-
-    def _learn(
-        self,
-        inputs: Array,
-        outputs: FloatArray,
-        scale: FloatArray,
-        input_noise: Linearization | None = None,
-        method: str | None = None,
-    ) -> tuple[Kernel, Noise, NoiseLevel | None, Transform | None]:
-        """Kernel, noise, its level and the transform of y: as given, or tuned."""
-        transform, level = as_transform(self.__dict__["transform"]), check_noise_level(self.noise_level)
-        if self.tuning is None:
-            if _is_auto(self.noise) or isinstance(level, str) or (transform is not None and transform.free):
-                msg = "noise='auto', a learned noise_level and a transform with a free exponent need tuning: set tuning='likelihood'"
-                raise ValueError(msg)
-            transform = None if transform is None else transform.for_data(outputs)
-            self.tuning_result_ = None
-            return as_kernel(self.kernel), known_noise(self.noise), level, transform
-        from .tuning import Data, learn
-
-        check_spans(inputs, outputs)
-        ridge = None if self.ridge is None else regularizer_of(self.ridge, scale, 1.0)[1]
-        self.tuning_result_ = learn(
-            Data(
-                arrays.as_float64(inputs),
-                outputs.reshape(len(outputs), -1),
-                scale,
-                ridge,
-                self.trend,
-                input_noise,
-            ),
-            None if self.kernel is None else as_kernel(self.kernel, inputs.shape[1]),
-            self.noise,
-            level=level,
-            transform=transform,
-            method=method or self.tuning,
-            n_restarts=self.n_restarts,
-            random_state=self.random_state,
-        )
-        found = self.tuning_result_
-        return found.kernel, found.noise, found.level, found.transform
-
-    def _fit_beyond(
-        self,
-        kernel: Kernel,
-        noise: Noise,
-        inputs: Array,
-        outputs: FloatArray,
-        scale: FloatArray,
-        level: NoiseLevel | None,
-        transform: Transform | None,
-    ) -> WienerKernelRegressor:
-        """Fit a model whose estimate is not linear in y, on the scale of the transform."""
-        from .losses.fit import tuned
-        from .tuning import Data
-
-        inputs = np.asarray(arrays.as_numpy(inputs), dtype=np.float64)
-        if self.tuning_result_ is not None:
-            data = Data(inputs, outputs[:, None], scale, None, self.trend)
-            self.tuning_result_ = found = tuned(
-                data, self.tuning_result_, self.tuning, self.noise, self.loss, self.inference, self.ridge
-            )
-            kernel, noise = found.kernel, found.noise
-        posterior: Any = condition(
-            kernel,
-            noise,
-            inputs,
-            outputs,
-            scale,
-            trend=self.trend,
-            loss=self.loss,
-            inference=self.inference,
-            ridge=self.ridge,
-            level=level,
-            transform=transform,
-            random_state=self.random_state,
-        )
-        self.kernel_, self.noise_, self.ridge_, self.posterior_ = kernel, noise, noise.var(), posterior
-        return self
 
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, noise_scale: ArrayLike | None = None
@@ -499,40 +267,10 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         """
         if not hasattr(self, "posterior_"):
             return self.fit(X, y, noise_scale)
-        inputs, outputs = self._data(X, y, reset=False)
+        inputs, outputs = check_data(self, X, y, reset=False)
         scale = check_noise_scale(noise_scale, inputs.shape[0])
-        posterior = self.posterior_
-        if not isinstance(posterior, SeparateOutputs):
-            self.posterior_ = self._extended(posterior, inputs, outputs, scale)
-            return self
-        columns = outputs.reshape(len(outputs), -1).T
-        check_outputs(len(columns), len(posterior.outputs))
-        grown = [self._extended(p, inputs, y, scale) for p, y in zip(posterior.outputs, columns, strict=True)]
-        self.posterior_ = SeparateOutputs(tuple(grown))
+        fitting.add(self, inputs, outputs, scale)
         return self
-
-    def _extended(
-        self, posterior: Posterior, inputs: Array, outputs: FloatArray, scale: FloatArray
-    ) -> Posterior:
-        """The posterior with more samples."""
-        smoother: Any = posterior.smoother
-        if isinstance(posterior, at_scale.ApproximatePosterior):
-            outputs, scale = _carried(inputs, outputs, scale, posterior.level, posterior.transform)
-            targets = centered_targets(outputs, scale, posterior.noise.mean(), posterior.output_scale)
-            ridge = posterior.noise.var() if self.ridge is None else self.ridge
-            smoother = at_scale.extended(smoother, inputs, targets, scale, ridge)
-            return replace(posterior, smoother=smoother)
-        old = smoother.samples
-        if arrays.library(inputs) != arrays.library(old.places):
-            msg = f"X must be an array of {arrays.library(old.places)}, like those that the model was fitted with, got {type(inputs)}"
-            raise TypeError(msg)
-        check_independent(old.scale, scale)
-        _check_exact_inputs(posterior)
-        outputs, scale = _carried(inputs, outputs, scale, posterior.level, posterior.transform)
-        targets = centered_targets(outputs, scale, posterior.noise.mean(), posterior.output_scale)
-        regularizer = regularizer_of(self.ridge, scale, posterior.noise.var())[0]
-        grown = extended(smoother, inputs, regularizer, scale, targets)
-        return replace(posterior, smoother=grown)
 
     def forget(self, rows: ArrayLike) -> WienerKernelRegressor:
         """Drop samples.
@@ -553,41 +291,8 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         >>> model.forget([1]).predict([[1.0]]).tolist()
         [0.0]
         """
-        posterior = self._fitted
-        separate = isinstance(posterior, SeparateOutputs)
-        posteriors = posterior.outputs if separate else (posterior,)
-        n, indices = len(posteriors[0].smoother.targets), np.unique(np.asarray(rows))
-        if indices.size and (indices.dtype.kind not in "iu" or indices.min() < 0 or indices.max() >= n):
-            msg = f"rows must be integers from 0 to {n - 1}, got {rows!r}"
-            raise ValueError(msg)
-        if len(indices) == n:
-            msg = "at least one sample must remain"
-            raise ValueError(msg)
-        check_independent(posteriors[0].smoother.samples.scale)
-        _check_exact_inputs(posteriors[0])
-        if indices.size:
-            left = tuple(replace(p, smoother=without(p.smoother, indices)) for p in posteriors)
-            self.posterior_ = SeparateOutputs(left) if separate else left[0]
+        fitting.drop(self, self._fitted, rows)
         return self
-
-    def _data(self, X: Any, y: Any, reset: bool) -> tuple[Array, FloatArray]:
-        """Inputs in their own library, outputs in NumPy; both checked."""
-        if self.dtype not in PRECISIONS:
-            msg = f"dtype must be one of {', '.join(map(repr, PRECISIONS))}, got {self.dtype!r}"
-            raise ValueError(msg)
-        if arrays.is_array_api(X):
-            inputs, outputs = check_array_api(self, X, reset), check_array_api_outputs(X, y)
-            check_size("y", outputs)
-            return inputs, outputs
-        if not reset and is_plain(self, X) and _is_plain_vector(y, len(X)):
-            return X, y
-        inputs, outputs = validate_data(
-            self, X, y, dtype=precision(self), multi_output=True, y_numeric=True, reset=reset
-        )
-        outputs = np.asarray(outputs, dtype=np.float64)
-        check_size("X", inputs, precision(self))
-        check_size("y", outputs)
-        return inputs, outputs
 
     @property
     def _fitted(self) -> Any:
@@ -599,13 +304,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
     def _query(self, X: Any) -> Array:
         """Queries (m, d) in their own library, checked."""
         self._fitted  # noqa: B018  # or NotFittedError
-        if is_plain(self, X):
-            return np.asarray(X)
-        if arrays.is_array_api(X):
-            return check_array_api(self, X, reset=False)
-        query = np.asarray(validate_data(self, X, dtype=precision(self), reset=False))
-        check_size("X", query, precision(self))
-        return query
+        return check_query(self, X)
 
     def _view(self, X: Any) -> tuple[Callable[[Posterior], Any], Array, int]:
         """How to look at a posterior, the checked queries, and their number: at exact inputs, or at the nodes of random ones."""
@@ -1208,16 +907,6 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         return float(r2_score(y, mean, sample_weight=sample_weight))
 
 
-def _check_exact_inputs(posterior: Posterior) -> None:
-    """Refuse to add or forget samples with noise on their inputs."""
-    if posterior.input_noise is not None:
-        msg = (
-            "samples with noise on their inputs cannot be added or forgotten, since that noise depends on the gradient of "
-            "the estimate: fit all at once"
-        )
-        raise ValueError(msg)
-
-
 def _predict(posterior: Posterior, query: Array, std: bool, cov: bool, uncertainty: bool) -> Any:
     """Estimate of f, and the other results requested."""
     if uncertainty:
@@ -1247,30 +936,3 @@ def _observation_mean(posterior: Posterior, query: Array) -> Array:
     scale, probabilities = observation_scale(posterior.level, query)
     level = (probabilities @ scale).reshape(-1, *[1] * (mean.ndim - 1))
     return mean + arrays.like(posterior.output_scale * posterior.noise.mean() * level, mean)
-
-
-def _is_auto(noise: Any) -> bool:
-    return isinstance(noise, str) and noise == "auto"
-
-
-def _carried(
-    inputs: Array,
-    outputs: FloatArray,
-    scale: FloatArray,
-    level: NoiseLevel | None,
-    transform: Transform | None,
-) -> tuple[FloatArray, FloatArray]:
-    """Outputs on the scale of the model, and noise scales that include the level."""
-    if transform is not None:
-        transform.check(outputs)
-        outputs = transform(outputs)
-    if level is not None:
-        values = checked_level(level(arrays.as_numpy(inputs)), inputs.shape[0])
-        scale = scale * values if scale.ndim == 1 else scale * values[:, None]
-    return outputs, scale
-
-
-def _is_plain_vector(y: Any, n: int) -> bool:
-    """Whether y would pass scikit-learn's checks unchanged."""
-    plain = type(y) is np.ndarray and y.dtype == np.float64 and y.shape == (n,)
-    return bool(plain and (np.abs(y) <= largest()).all())

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_X_y
+from sklearn.utils.validation import check_X_y, validate_data
 
 from ._typing import Array, FloatArray
 from .backend import arrays
@@ -18,11 +18,11 @@ __all__ = [
     "PRECISIONS",
     "SMALLEST",
     "centered_targets",
-    "check_array_api",
-    "check_array_api_outputs",
+    "check_data",
     "check_independent",
     "check_noise_scale",
     "check_outputs",
+    "check_query",
     "check_query_scale",
     "check_size",
     "check_spans",
@@ -192,7 +192,7 @@ def is_plain(estimator: Any, X: Any) -> bool:
     )
 
 
-def check_array_api(estimator: Any, X: Array, reset: bool) -> Array:
+def _check_array_api(estimator: Any, X: Array, reset: bool) -> Array:
     """Check an array (n, d) of another library than NumPy as scikit-learn would, on its device.
 
     With ``reset`` the number of columns is stored, otherwise compared. Returns X in the estimator's precision.
@@ -215,8 +215,45 @@ def check_array_api(estimator: Any, X: Array, reset: bool) -> Array:
     return inputs
 
 
-def check_array_api_outputs(X: Array, y: Any) -> FloatArray:
+def _check_array_api_outputs(X: Array, y: Any) -> FloatArray:
     """Outputs (n,) or (n, n_y) for inputs of another library, as a NumPy array."""
     values = arrays.as_numpy(y) if arrays.is_array_api(y) else y
     _, outputs = check_X_y(np.zeros((X.shape[0], 1)), values, multi_output=True, y_numeric=True)
     return np.asarray(outputs, dtype=np.float64)
+
+
+def check_data(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[Array, FloatArray]:
+    """Inputs (n, d) in their own library and outputs in NumPy, both checked as scikit-learn does."""
+    if estimator.dtype not in PRECISIONS:
+        msg = f"dtype must be one of {', '.join(map(repr, PRECISIONS))}, got {estimator.dtype!r}"
+        raise ValueError(msg)
+    if arrays.is_array_api(X):
+        inputs, outputs = _check_array_api(estimator, X, reset), _check_array_api_outputs(X, y)
+        check_size("y", outputs)
+        return inputs, outputs
+    if not reset and is_plain(estimator, X) and _is_plain_vector(y, len(X)):
+        return X, y
+    inputs, outputs = validate_data(
+        estimator, X, y, dtype=precision(estimator), multi_output=True, y_numeric=True, reset=reset
+    )
+    outputs = np.asarray(outputs, dtype=np.float64)
+    check_size("X", inputs, precision(estimator))
+    check_size("y", outputs)
+    return inputs, outputs
+
+
+def check_query(estimator: Any, X: Any) -> Array:
+    """Queries (m, d) in their own library, checked."""
+    if is_plain(estimator, X):
+        return np.asarray(X)
+    if arrays.is_array_api(X):
+        return _check_array_api(estimator, X, reset=False)
+    query = np.asarray(validate_data(estimator, X, dtype=precision(estimator), reset=False))
+    check_size("X", query, precision(estimator))
+    return query
+
+
+def _is_plain_vector(y: Any, n: int) -> bool:
+    """Whether y would pass scikit-learn's checks unchanged."""
+    plain = type(y) is np.ndarray and y.dtype == np.float64 and y.shape == (n,)
+    return bool(plain and (np.abs(y) <= largest()).all())
