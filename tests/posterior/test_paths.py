@@ -139,6 +139,17 @@ def test_paths_of_several_outputs_under_structured_noise(structure):
     assert np.all(np.abs(cross) < 5 / np.sqrt(n) * values[:, :, 0].std(axis=0) * values[:, :, 1].std(axis=0))
 
 
+def test_noise_on_the_inputs_is_part_of_the_estimate():
+    rng = np.random.default_rng(0)
+    X = np.linspace(0, 6, 25)[:, None]
+    model = WienerKernelRegressor(RBF(1.5), noise="norm(0, 0.1)", tuning=None)
+    model.fit(X, np.sin(X[:, 0]) + 0.1 * rng.standard_normal(25), input_noise="norm(0, 0.1)")
+    queries, n = np.array([[0.7], [2.2]]), 40_000
+    parts, values = model.uncertainty(queries), model.sample_paths(n, "estimate", random_state=0)(queries)
+    assert np.all(parts.input > 0.1 * parts.noise)
+    np.testing.assert_allclose(values.var(axis=0), parts.estimate, rtol=4 * np.sqrt(2 / n))
+
+
 def test_paths_of_a_transformed_model_are_on_the_scale_of_y():
     X = np.linspace(0, 3, 9)[:, None]
     y = np.exp(np.sin(X[:, 0]))

@@ -229,7 +229,7 @@ class SamplePaths:
         )
 
     def __call__(self, X: ArrayLike, own: bool = False) -> Array:
-        """Values of the paths.
+        """Values of the paths; memory grows with the square of the number of points that were visited.
 
         Parameters
         ----------
