@@ -56,6 +56,8 @@ class Smoother:
         The memory of the factor, where it has room for further rows.
     out : ndarray of shape (U, U), optional
         C-ordered memory that receives the factor; allocating new memory takes time.
+    whitened_trend : ndarray of shape (q, U), optional
+        L^-1 H as rows, if it is known already.
 
     Attributes
     ----------
@@ -71,6 +73,7 @@ class Smoother:
         factor: Array | None = None,
         growable: GrowableCholesky | None = None,
         out: FloatArray | None = None,
+        whitened_trend: Array | None = None,
     ) -> None:
         self.kernel = kernel
         self.samples = samples
@@ -83,7 +86,9 @@ class Smoother:
         self.factor = factor
         self.growable = growable
         # L^-1 H, as rows, and H'AH
-        self.whitened_trend = solve_lower(factor, arrays.contiguous(self.trend(self.places).T))
+        if whitened_trend is None:
+            whitened_trend = solve_lower(factor, arrays.contiguous(self.trend(self.places).T))
+        self.whitened_trend = whitened_trend
         self.trend_information = self.whitened_trend @ self.whitened_trend.T
         largest = 2e-4 / float(arrays.namespace(factor).finfo(factor.dtype).eps)
         if (

@@ -11,6 +11,7 @@ import numpy as np
 from .._typing import Array, FloatArray, IntArray
 from ..backend import arrays
 from ..backend.growable_cholesky import GrowableCholesky, updated
+from ..backend.linalg import matmul, solve_lower
 from ..kernels import gram
 from .smoother import Smoother
 
@@ -29,13 +30,19 @@ def extended(
         return type(smoother)(smoother.kernel, samples, targets, kind)
     growable = smoother.growable if factor is smoother.factor else None
     growable = growable or GrowableCholesky(factor, n)
+    # L^-1 H of the known places stays; those of a linear trend depend on the center of all places.
+    whitened = smoother.whitened_trend if kind == "constant" and factor is smoother.factor else None
     if samples.n_places > n:
         new = samples.places[n:]
         one = len(new) == 1
         corner = np.array(smoother.kernel.diag(new))[:, None] if one else gram(smoother.kernel, new)
         corner.flat[:: len(new) + 1] += samples.regularizer[n:]
         factor, growable = growable.append(factor, smoother.cross(new), corner)
-    return Smoother(smoother.kernel, samples, targets, kind, factor, growable)
+        if whitened is not None:
+            rest = 1 - matmul(whitened, np.ascontiguousarray(factor[n:, :n]), transpose_b=True)
+            rest = solve_lower(np.ascontiguousarray(factor[n:, n:]), rest)
+            whitened = np.concatenate([whitened, rest], axis=1)
+    return Smoother(smoother.kernel, samples, targets, kind, factor, growable, whitened_trend=whitened)
 
 
 def without(smoother: Smoother, rows: IntArray) -> Smoother:
