@@ -58,7 +58,6 @@ SOME = {
     ("two gammas", 3, 1e-3),
     ("three poles", 3, 1e-6),
     ("histogram(6)", 2, 1e-3),
-    ("chi(.2)", 3, 0.0),
     ("loguniform", 3, 1e-3),
     ("exponweib", 5, 0.0),
     ("pareto(2.5)", 3, 0.0),

@@ -30,22 +30,10 @@ Pair = tuple[FloatArray, FloatArray]
 
 
 class Batch:
-    """Linear combinations of shape S, evaluated.
+    """Linear combinations of shape S, from weights of shape S + (D,), evaluated as Y = start + scale X, row by row.
 
-    Parameters
-    ----------
-    terms : list of Term
-        Weights of shape S + (D,).
-    loc, normal_std : ndarray of shape S
-    method : str
-    verbose : bool
-
-    Attributes
-    ----------
-    start, scale : ndarray of shape (rows,)
-        The scale is the standard deviation, or 1 for a point mass.
-    moved : ndarray of shape (rows,)
-        Size of the numbers that add up to the start, to which its rounding is relative; 0 where it is ``loc``.
+    The scale is the standard deviation, or 1 for a point mass. ``moved`` is the size of the numbers that add up to the
+    start, to which its rounding is relative; 0 where it is ``loc``.
     """
 
     def __init__(

@@ -13,14 +13,15 @@ from typing import NamedTuple
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from ..noise import Mixture, Noise, ScipyNoise, as_noise
+from ..noise import Noise, ScipyNoise, as_noise
 from .atoms import SUM, TOLERANCE, SmoothedAtoms, _Half, relevant_atoms, sum_of_atoms
 from .closed import SingleTerm
 from .convolution import Convolution, scaled_pieces
+from .corners import components
 from .ray import EPS, Inversion, Values
 from .rows import Rows, split
 
-__all__ = ["ComponentSum", "choices", "components"]
+__all__ = ["ComponentSum", "choices"]
 
 MOST_CHOICES = 100
 """Choices of components that are convolved one by one; a quarter of it for more than four terms."""
@@ -33,11 +34,6 @@ class _Choice(NamedTuple):
     law: Inversion | None
     shift: FloatArray
     mass: FloatArray
-
-
-def components(noise: Noise) -> list[tuple[float, Noise]]:
-    """Probabilities and laws that a law is a mixture of: one, unless it is a mixture."""
-    return noise.flattened() if isinstance(noise, Mixture) else [(1.0, noise)]
 
 
 def choices(rows: Rows, row: int) -> int:

@@ -27,10 +27,11 @@ from .._typing import FloatArray, IntArray
 from ..noise import as_noise
 from .atoms import AtomSum, SmoothedAtoms, atom_sum
 from .closed import GammaSum, Normal, PointMass, SingleTerm, gamma_shape
-from .components import MOST_CHOICES, ComponentSum, choices, components
+from .components import MOST_CHOICES, ComponentSum, choices
 from .contour import Contour, growth_on_ray
 from .convolution import Convolution, is_sharp, scaled_pieces
 from .corner_tail import corner_sums
+from .corners import components
 from .divisible import is_whole
 from .fourier import DECAY, TRUNCATION, Fourier, decay_point, revival, window
 from .graded import MAX_NODES, NEAR, NODES, PHASE, Graded

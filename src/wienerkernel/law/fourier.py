@@ -11,7 +11,8 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from ..noise import Mixture, Noise
+from ..noise import Noise
+from .corners import components
 from .ray import RaySum, Values
 from .rows import Rows
 from .terms import COARSE, Terms
@@ -147,8 +148,7 @@ def grid(rows: Rows) -> tuple[FloatArray, FloatArray]:
 
 def _atoms(noise: Noise) -> FloatArray:
     """Values that have positive probability."""
-    parts = [part for _, part in noise.flattened()] if isinstance(noise, Mixture) else [noise]
-    return np.concatenate([[]] + [part.atoms()[0] for part in parts if part.discrete])
+    return np.concatenate([[]] + [part.atoms()[0] for _, part in components(noise) if part.discrete])
 
 
 def _grid(values: FloatArray) -> float:

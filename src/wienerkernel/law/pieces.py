@@ -52,29 +52,12 @@ class CdfValues(NamedTuple):
 
 
 class Pieces:
-    """Laws of several rows, tabulated.
+    """Laws of several rows, tabulated from tau = -depth to depth.
 
-    Parameters
-    ----------
-    cuts : ndarray of shape (rows, S)
-        Increasing; the pieces lie between them, and beyond the outer ones where the law has a tail.
-    tail : ndarray of shape (rows,)
-        Scale of the tails.
-    lower, upper : bool
-        Whether there is a lower and an upper tail.
-    grain : ndarray of shape (rows, S)
-        Size of the numbers to which the rounding of x next to a cut is relative.
-    depth : float
-        The table reaches from tau = -depth to depth.
-
-    Attributes
-    ----------
-    need : float
-        Depth that a quadrature over the law needs.
-    error : ndarray of shape (tables,)
-        Mass that the table misses.
-    row : ndarray of shape (rows,)
-        Index of the table of each row.
+    The pieces lie between increasing ``cuts`` of shape (rows, S), and beyond the outer ones where there is a ``lower``
+    or ``upper`` tail, of the scale ``tail`` of shape (rows,). Next to a cut, x is rounded relative to ``grain``, of shape
+    (rows, S). A quadrature over the law needs the depth ``need``; ``error`` is the mass that a table misses, and ``row``
+    the index of the table of each row.
     """
 
     def __init__(

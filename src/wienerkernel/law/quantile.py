@@ -40,18 +40,9 @@ def solve(
     atomic: NDArray[np.bool_],
 ) -> tuple[FloatArray, FloatArray]:
     """Points x with F(x) = p, or sf(x) = p where ``upper``, and the error of the probability there, shape (rows, k).
-
-    Parameters
-    ----------
-    values : callable
-        (n, k) points and (n,) rows -> Values.
-    p, upper, start : ndarray of shape (rows, k)
-        ``p`` is positive.
-    support : tuple of ndarray of shape (rows, 1)
-    mean : ndarray of shape (rows, 1)
-        Of laws with unit variance, whose quantiles Cantelli's inequality encloses, whatever ``values`` says.
-    atomic : ndarray of bool of shape (rows, 1)
-        Whether a law has atoms, at which its probability jumps.
+    ``values`` takes (n, k) points and (n,) rows; p > 0, ``upper`` and ``start`` have the shape (rows, k), the others
+    (rows, 1). The variance is 1, so that Cantelli's inequality encloses the quantiles, whatever ``values`` says. The
+    probability of ``atomic`` laws jumps.
     """
     end = np.where(upper, support[1], support[0])
     other = np.broadcast_to(np.where(upper, support[0], support[1]), p.shape)

@@ -48,22 +48,10 @@ class RaySum:
 
     f(x) = Re int e^{-itx} phi(t) dt / pi,  F(x) = 1/2 - (Im int e^{-itx} phi(t) dt/t - theta) / pi
 
-    Parameters
-    ----------
-    rows : Rows
-    r : ndarray of shape (K,)
-        Nodes, increasing.
-    step : ndarray of shape (K,)
-        Their weights, for integrals over r.
-    theta : float
-        Angle of the ray, with the sign of the points that it serves; 0 serves all.
-    alias : ndarray of shape (rows,), optional
-        Known bound on the error of the step. By default it is estimated: every second node alone has an error d,
-        and halving the step squares the error.
-    complete : bool
-        Whether phi is known to stay below :data:`VANISHED` beyond the last node.
-    log_phi : ndarray of shape (rows, K), optional
-        Log characteristic functions at the nodes, if they are known.
+    Increasing nodes ``r`` have the weights ``step``, both of shape (K,). The angle ``theta`` of the ray has the sign of
+    the points that it serves; 0 serves all. ``alias``, of shape (rows,), bounds the error of the step; without it, it is
+    estimated: every second node alone has an error d, and halving the step squares the error. ``complete`` says that phi
+    stays below :data:`VANISHED` beyond the last node, and ``log_phi``, of shape (rows, K), is log phi if it is known.
     """
 
     def __init__(

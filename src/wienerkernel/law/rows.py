@@ -29,13 +29,7 @@ def split(noise: Noise) -> tuple[Noise, float, float, float]:
 
     Contours turn around o; a law far from 0 would lose digits in the phase exp(i t o); and laws that differ only in loc
     and scale share their tables.
-
-    Returns
-    -------
-    noise : Noise
-        Law of M0.
-    origin, scale, normal_std : float
-        o, s and tau.
+    Returns the law of M0, o, s and tau.
     """
     if isinstance(noise, SmoothedResiduals):
         return *split(noise.residuals)[:3], noise.bandwidth
@@ -51,15 +45,7 @@ def split(noise: Noise) -> tuple[Noise, float, float, float]:
 
 
 class Rows:
-    """Rows of terms, scaled to unit variance.
-
-    Parameters
-    ----------
-    terms : tuple of Terms
-        One for each law, at least one, of the same number of rows.
-    normal_var : ndarray of shape (rows,)
-        Variance tau^2 of the normal part.
-    """
+    """Rows of terms, scaled to unit variance, with one ``Terms`` per law and the variance of the normal part, (rows,)."""
 
     def __init__(self, terms: tuple[Terms, ...], normal_var: FloatArray) -> None:
         self.terms, self.normal_var = terms, normal_var
@@ -138,38 +124,16 @@ class Rows:
         return np.max(low, axis=0), np.min(high, axis=0)
 
     def logcf_on_ray(self, r: FloatArray, theta: float, tolerance: float = EXACT) -> ComplexArray:
-        """Log characteristic function at t = r e^{-i theta}.
-
-        Parameters
-        ----------
-        r : ndarray of shape (K,)
-        theta : float
-            Turns clockwise; negative turns counter-clockwise.
-        tolerance : float
-            Error that is allowed per weight.
-
-        Returns
-        -------
-        ndarray of shape (rows, K)
-        """
+        """Log characteristic function at t = r e^{-i theta}, shape (rows, K), with this error per weight."""
         result = -0.5 * self.normal_var[:, None] * (r * np.exp(-1j * theta)) ** 2
         for terms in self.terms:
             result = result + terms.logcf_on_ray(r, theta, tolerance)
         return np.asarray(result)
 
     def beyond(self, r: float, theta: float) -> tuple[FloatArray, FloatArray]:
-        """Integrals of |phi| dr/r and of |phi| dr over the ray beyond r, which a sum up to r leaves out.
+        """Bounds on the integrals of |phi| dr/r and of |phi| dr over the ray beyond r, each of shape (rows,).
 
-        Parameters
-        ----------
-        r : float
-        theta : float
-            As in :meth:`logcf_on_ray`.
-
-        Returns
-        -------
-        over_r, plain : ndarray of shape (rows,)
-            Upper bounds, provided that neighboring values of |phi| show its envelope.
+        They hold if neighboring values of |phi| show its envelope.
         """
         over_r, plain = np.zeros(len(self)), np.zeros(len(self))
         open_rows, start, width = np.arange(len(self)), np.log(r), 4.0

@@ -32,16 +32,9 @@ DIFFERENCE = 3e-5
 
 
 class Terms:
-    """Terms v_j M_j of one law, row by row.
+    """Terms v_j M_j of one law: weights of shape (rows, D), each with a number of independent copies, (D,).
 
-    Parameters
-    ----------
-    noise : Noise
-    weights : ndarray of shape (rows, D)
-    counts : ndarray of shape (D,)
-        Number of independent copies with the same weight.
-    tolerance : float
-        SMOOTH lets small weights enter nodes in the complex plane through their power sums.
+    The tolerance SMOOTH lets small weights enter nodes in the complex plane through their power sums.
     """
 
     def __init__(
@@ -132,19 +125,8 @@ class Terms:
 class Histogram:
     """Weights on a grid of log|w|, such that sums over them integrate smooth functions as the weights do.
 
-    Parameters
-    ----------
-    weights : ndarray of shape (rows, D)
-    counts : ndarray of shape (D,)
-    step : float
-    points : int
-        Points of the stencil.
-    signs : int
-        2 if each cell has a column for the positive and one for the negative weights, 1 if one is for both.
-    limits : tuple of float
-        Smaller weights enter power sums, relative to the first limit; larger ones do not count.
-    first, cells : int
-        The grid is first * step, (first + 1) * step, ...
+    The grid is first * step, (first + 1) * step, ... with one column per cell, or two for either sign, and a stencil of
+    ``points``. Weights below the first limit enter power sums, relative to it; those above the second do not count.
     """
 
     weights: FloatArray
@@ -284,14 +266,7 @@ class SumOnRay:
     """The sum by histograms, all rows at the same nodes t = r e^{-i theta}.
 
     Weights that do not interpolate at all nodes, because phi has zeros, are summed one by one.
-
-    Parameters
-    ----------
-    terms : Terms
-    r : ndarray of shape (K,)
-    theta, tolerance : float
-    careful : bool
-        False interpolates these weights as well, and states in ``reliable`` how far that is accurate.
+    Without ``careful`` they are interpolated as well, and ``reliable`` states how far that is accurate.
     """
 
     def __init__(
