@@ -54,6 +54,8 @@ FEW_ATOMS = 2**12
 """Atoms that are summed one by one under a wider normal part, which a Fourier series would serve as well."""
 FEW_TERMS, SOME_TERMS = 4, 8
 """Terms that are convolved in two halves of two; and at most, where the transform is very long."""
+MOST_TERMS = 16
+"""Terms whose corners are combined, row by row."""
 MAX_CUTS = 16
 """Singular points of half a sum: a convolution integrates between them, and its cost is their square."""
 MAX_ROWS = 256
@@ -385,7 +387,8 @@ def _slow_decay(candidates: _Candidates) -> Iterator[Part]:
 def _cornered(candidates: _Candidates) -> Iterator[Part]:
     """Panels up to the frequency from which on phi is known by the corners of the density."""
     rows, (low, high) = candidates.rows, candidates.window
-    index = np.flatnonzero(_is_whole(rows) & ~(rows.atomic & (rows.normal_var == 0)))
+    few = (rows.copies <= MOST_TERMS) & _is_whole(rows)
+    index = np.flatnonzero(few & ~(rows.atomic & (rows.normal_var == 0)))
     if not len(index):
         return
     reach = np.minimum(NEAR, np.maximum(high - rows.mean, rows.mean - low))
