@@ -193,6 +193,8 @@ def _figure(rows: list[dict[str, Any]], seed: int) -> Any:
         right.plot(ratio, range(len(names)), marker, color=color, label=method)
     right.axvline(1.0, color=LIGHT["text"], lw=0.8)
     right.set(title=f"CRPS of f relative to the linear estimate, n = {n}", xlabel="ratio", xscale="log")
+    right.set_xticks([0.1, 0.2, 0.5, 1.0], ["0.1", "0.2", "0.5", "1"])
+    right.minorticks_off()
     right.set_yticks(range(len(names)), names)
     right.invert_yaxis()
     right.legend(frameon=False)

@@ -22,6 +22,8 @@ __all__ = ["maximize_evidence"]
 
 STEP = 1e-4
 ITERATIONS = 40
+SHORTER = 1.4
+"""Difference of log length scales of the two starting points."""
 HOPELESS = 1e100
 
 
@@ -60,14 +62,11 @@ def maximize_evidence(data: Data, given: Any, result: TuningResult) -> TuningRes
         prior, prior_gradient = box.log_prior(values)
         return -(value + prior), -(gradient + prior_gradient)
 
-    minimize(
-        loss,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=list(zip(low.tolist(), high.tolist(), strict=True)),
-        options={"maxiter": ITERATIONS},
-    )
+    bounds = list(zip(low.tolist(), high.tolist(), strict=True))
+    # under skewed noise the quasi-likelihood can end far from the maximum: a second search begins at shorter length scales
+    for first in (start, np.clip(start - SHORTER * box.lengths, low, high)):
+        evidence.forget()
+        minimize(loss, first, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": ITERATIONS})
     values, value = evidence.best
     noise = parameters.noise_at(values)
     logs = np.array([not name.removeprefix("noise.") in model.linear_shapes for name in parameters.names])
@@ -102,6 +101,10 @@ class _Evidence:
         self.best: tuple[FloatArray, float] = np.zeros(0), -np.inf
         self.evaluations = 0
         self._last: Propagation | None = None
+
+    def forget(self) -> None:
+        """Start the next run from normal noise."""
+        self._last = None
 
     def _run(self, values: FloatArray, noise: Noise) -> Propagation:
         """Expectation propagation, from the sites of the last evaluation where they are of use."""
