@@ -110,7 +110,7 @@ def test_fit_tells_what_it_found_and_saves_the_model(data, run, tmp_path):
         "RBF",
         "gamma(",
         "aleatoric",
-        *CAUSES.values(),
+        *(words for cause, words in CAUSES.items() if cause != "input"),
         "log score",
         "coverage",
         "90% intervals",
@@ -739,7 +739,7 @@ def test_integers_in_options_have_bounds(run, model):
     ):
         code, _, said = run(*arguments)
         assert code == 2
-        assert "is not an integer" in said
+        assert "is not an integer" in said or "needs integers" in said
 
 
 def test_the_version_is_told(run):
