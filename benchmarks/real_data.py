@@ -50,7 +50,6 @@ TABLES: dict[str, tuple[str, ...]] = {
     "swiss": ("Fertility", "Agriculture", "Examination", "Education", "Catholic", "Infant.Mortality"),
     "Prestige": ("prestige", "education", "income", "women"),
     "SLID": ("wages", "education", "age", "sex"),
-    "UN": ("infant.mortality", "gdp"),
     "GAGurine": ("GAG", "Age"),
     "ethanol": ("NOx", "C", "E"),
     "birthwt": ("bwt", "age", "lwt", "smoke", "ptl", "ht", "ui"),
