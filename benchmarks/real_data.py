@@ -1,7 +1,7 @@
 """Log score, CRPS and coverage on public data sets, against methods of other packages on the same folds.
 
 Run with ``python benchmarks/real_data.py`` (``make bench-real``). ``--sets`` takes names, ``first`` (the sets that
-noise="auto" was developed on) or ``further`` (those that it was only checked on); ``--methods`` selects methods, and
+noise="auto" was developed on) or ``further`` (sets to check it on); ``--methods`` selects methods, and
 ``--keep FOLDER`` stores the scores of each method on each set there and takes them from there the next time. Inputs are
 standardized on the training folds.
 
@@ -135,7 +135,7 @@ def ranks(results: Results, score: str, methods: list[str]) -> tuple[dict[str, f
 def positive(results: Results, methods: list[str]) -> list[tuple[str, list[str]]]:
     """All methods, and those that apply to every set."""
     everywhere = [m for m in methods if all(m in found for found in results.values())]
-    return [("", methods)] + ([] if everywhere == methods else [(", all sets", everywhere)])
+    return [("", methods)] + ([] if everywhere == methods else [(", methods for any y", everywhere)])
 
 
 def tables(results: Results, methods: list[str]) -> str:
