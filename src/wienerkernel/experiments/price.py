@@ -68,8 +68,8 @@ class Price:
 
 
 def data_set(law: Noise, n: int, generator: Any) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Inputs (n, 1) in [-5, 5], samples (n,), query points (50, 1) in [-6, 6], and f there, drawn from the prior."""
-    X = np.sort(generator.uniform(-5, 5, n))[:, None]
+    """Equidistant inputs (n, 1), samples (n,), query points (50, 1) in [-6, 6], and f there, drawn from the prior."""
+    X = np.linspace(-5, 5, n)[:, None]
     query = np.linspace(-6, 6, 50)[:, None]
     values, vectors = np.linalg.eigh(KERNEL(np.concatenate([X, query])))
     f = vectors @ (np.sqrt(np.maximum(values, 0.0)) * generator.standard_normal(len(values)))
