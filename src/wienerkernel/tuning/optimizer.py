@@ -21,8 +21,8 @@ OPTIONS: Any = {"maxiter": MAX_ITERATIONS, "ftol": 1e-9, "gtol": 1e-6, "maxls": 
 """Tolerances of L-BFGS-B, per sample."""
 ROUGH: Any = {**OPTIONS, "ftol": 1e-4, "gtol": 1e-4}
 """The same for a search that is refined afterwards."""
-TOLERANCE = 1e-3
-"""A refinement ends when it expects to gain less than this: 0.05 standard errors of any parameter."""
+TOLERANCE = 3e-4
+"""A refinement ends when it expects to gain less than this: 0.02 standard errors of any parameter."""
 RADIUS, MIN_RADIUS = 1.0, 1e-7
 """Largest first step of a refinement, a factor of e for logarithms, and the step at which rounding has taken over."""
 DIFFERENCE = 1e-3

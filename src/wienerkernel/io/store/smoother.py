@@ -42,12 +42,17 @@ def smoother_node(smoother: Smoother, writer: Writer) -> Node:
     # A factor that has grown is a view of wider rows: the room to grow is kept.
     grown = smoother.growable is not None and not factor.flags.c_contiguous
     width = factor.strides[0] // factor.itemsize if grown else len(factor)
-    return {"trend": smoother.trend.kind, "width": width, **nodes}
+    # So is L^-1 H, whose last bits depend on the way in which it has grown.
+    extended = smoother.growable is not None and smoother.trend.kind == "constant"
+    whitened = writer.array("whitened_trend", smoother.whitened_trend) if extended else None
+    return {"trend": smoother.trend.kind, "width": width, "whitened_trend": whitened, **nodes}
 
 
 def smoother_from(node: Node, kernel: Kernel, reader: Reader) -> Smoother:
     """The smoother that a node describes, after its parts have been compared with each other."""
-    trend, width, *parts, targets, factor = entries(node, "trend", "width", *SAMPLES, "targets", "factor")
+    trend, width, whitened, *parts, targets, factor = entries(
+        node, "trend", "width", "whitened_trend", *SAMPLES, "targets", "factor"
+    )
     samples = _samples_from(parts, reader)
     n, d = samples.places.shape
     targets = reader.array(targets, (len(samples.index), None))
@@ -61,6 +66,13 @@ def smoother_from(node: Node, kernel: Kernel, reader: Reader) -> Smoother:
     _check_factor(memory[:n, :n], kernel, samples)
     growable = None if width == n else GrowableCholesky(memory, n)
     smoother = Smoother(kernel, samples, targets, trend, memory[:n, :n], growable)
+    if whitened is not None:
+        rows = reader.array(whitened, (n_trend, n))
+        if not np.allclose(
+            rows, smoother.whitened_trend, rtol=0, atol=CLOSE[rows.dtype.name] * np.max(np.abs(rows))
+        ):
+            raise FormatError("whitened_trend does not belong to the factor")
+        smoother = Smoother(kernel, samples, targets, trend, memory[:n, :n], growable, whitened_trend=rows)
     if not np.all(np.isfinite(smoother.dual)) or not np.all(np.isfinite(smoother.trend_coefficients)):
         raise FormatError("the coefficients of the mean are not finite")
     return smoother
