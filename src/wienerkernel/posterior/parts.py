@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from .._typing import FloatArray
 __all__ = ["LeaveOneOut", "PredictionGradient", "Uncertainty"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Uncertainty:
     """Variances at the query points, by cause; for several outputs of shape (m, n_y), each in its units.
 
@@ -47,10 +48,22 @@ class Uncertainty:
     computational: FloatArray = field(default_factory=lambda: np.empty(0), kw_only=True)
     standard_error: FloatArray = field(default_factory=lambda: np.empty(0), kw_only=True)
 
+    _optional: ClassVar = ("input", "computational", "standard_error")
+    """Parts that most models do not have: 0 if they are not given, and then not shown."""
+
     def __post_init__(self) -> None:
-        for name in ("input", "computational", "standard_error"):
+        for name in self._optional:
             if not len(getattr(self, name)):
                 object.__setattr__(self, name, 0 * self.noise)
+
+    def __repr__(self) -> str:
+        parts = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        shown = (
+            f"{name}={part!r}"
+            for name, part in parts.items()
+            if name not in self._optional or bool((part != 0).any())
+        )
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     @property
     def estimate(self) -> FloatArray:
@@ -68,7 +81,7 @@ class Uncertainty:
         return self.epistemic + self.aleatoric
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LeaveOneOut(Uncertainty):
     """Predictions of each sample i by the model fitted without it.
 
