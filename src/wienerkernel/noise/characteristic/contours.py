@@ -273,5 +273,5 @@ def student(df: float) -> CharacteristicFunction:
         near, lambda x: by_chunks(mixture, len(v), x), debye if many else piecewise(1e6, bessel, debye)
     )
     return CharacteristicFunction(
-        tabulated(lambda t: direct(np.sqrt(df) * t), power=2), (0.0, 0.0), 0.0 if many else HALF_PI
+        tabulated(lambda t: direct(np.sqrt(df) * t), power=2, even=True), (0.0, 0.0), 0.0 if many else HALF_PI
     )

@@ -28,13 +28,13 @@ def _truncation(series: ComplexArray) -> FloatArray:
     return np.maximum(np.abs(series[:, -1]), np.abs(series[:, -2]) / 16)
 
 
-def tabulated(direct: LogCF, unit: float = 1.0, power: int = 1) -> LogCF:
+def tabulated(direct: LogCF, unit: float = 1.0, power: int = 1, even: bool = False) -> LogCF:
     """Replace the log characteristic function ``direct`` by tables along the rays on which it is evaluated.
 
     A ray is cut into cells of equal length in log r, each with its own polynomial. Below r = 1/unit, where unit is the
     scale of the law, the table holds log phi / t^power, which tends to a constant (power 1, or 2 if the mean is 0) and
     so keeps the relative accuracy. Cells that the polynomial does not resolve, and points that are not on a common
-    ray, are evaluated directly.
+    ray, are evaluated directly. If phi is even, a ray and its conjugate share a table.
     """
     rays: dict[float, tuple[ComplexArray, IntArray]] = {}
     lock = RLock()  # threads share the table of a law
@@ -114,6 +114,9 @@ def tabulated(direct: LogCF, unit: float = 1.0, power: int = 1) -> LogCF:
         # phi(-t) = conj(phi(conj t)) for every real law
         left = flat.real < 0
         flat = np.where(left, -flat.conj(), flat)
+        if even:  # phi(conj t) = conj(phi(t))
+            up = flat.imag > 0
+            flat, left = np.where(up, flat.conj(), flat), left ^ up
         known = np.isfinite(flat)
         flat = np.where(known, flat, 0.0)
         out = np.empty(flat.shape, dtype=complex)
