@@ -4,7 +4,7 @@ VENV   ?= .venv
 TORCH  ?= torch==2.13.0
 BIN    := $(VENV)/bin
 
-.PHONY: demo test lint docs bench bench-law bench-tuning bench-real bench-dynamics bench-losses sweep clean
+.PHONY: demo test lint docs bench bench-law bench-tuning bench-real bench-scale bench-dynamics bench-losses sweep clean
 
 demo: $(VENV)/.demo
 	$(BIN)/wienerkernel demo --out out/demo --force
@@ -30,6 +30,9 @@ bench-law: $(VENV)/.bench
 
 bench-tuning: $(VENV)/.demo
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/tuning.py --jobs 2
+
+bench-scale: $(VENV)/.bench
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/scale.py
 
 bench-dynamics: $(VENV)/.bench
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/dynamics.py
