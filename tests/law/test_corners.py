@@ -94,3 +94,12 @@ def test_the_frequency_at_which_corners_take_over_does_not_matter():
     Y._batch._block._latest = None
     np.testing.assert_allclose(Y.cdf(y), cdf, rtol=0, atol=2e-15)
     np.testing.assert_allclose(Y.pdf(y), pdf, rtol=1e-11)
+
+
+@pytest.mark.filterwarnings("ignore::wienerkernel.AccuracyWarning")
+def test_the_error_of_one_large_term_counts_the_rate_of_the_tail():
+    law = stats.exponweib(0.3, 0.7)  # a tail between a power and an exponential
+    y = np.array([40.0, 62.5, 80.0])
+    sf, error = LinearCombination(law, [1.0, 1.0, 1.0]).sf(y, return_error=True)
+    true = LinearCombination(law, [1.0, 1.0, 1.0], method="convolution").sf(y)
+    assert np.all(np.abs(sf - true) <= error + 1e-14)

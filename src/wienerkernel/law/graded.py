@@ -151,7 +151,9 @@ class Graded:
                 beyond = np.where(upper == (v > 0), noise.sf(m), noise.cdf(m))
             tail += np.where(weight == 0, 0.0, count)[:, None] * beyond
             pdf += np.where(weight == 0, 0.0, count)[:, None] * noise.pdf(m) / np.abs(v)
-        # the others deviate by 1 or so, and the tail bends over lengths of x
-        error = tail * (tail + 10 / distance**2)
-        pdf_error = pdf * (tail + 10 / distance**2)
+        # The others deviate by 1 or so: over this length a power bends by 1/x^2, and a tail of rate h by h^2 / 2.
+        with np.errstate(all="ignore"):
+            rate = np.nan_to_num(pdf / tail)
+        share = tail + 10 / distance**2 + np.expm1(np.minimum(2 * rate**2, 700.0))
+        error, pdf_error = tail * share, pdf * share
         return Values(pdf, np.where(upper, 1 - tail, tail), np.where(upper, tail, 1 - tail), error, pdf_error)
