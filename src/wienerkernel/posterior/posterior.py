@@ -179,6 +179,10 @@ class Posterior:
         scale = arrays.like(self.output_scale[:, None], mean)
         return PredictionGradient(scale * mean, scale**2 * noise[:, None, :], scale**2 * model[:, None, :])
 
+    @property
+    def _distribution_type(self) -> type[PredictiveDistribution]:
+        return PredictiveDistribution
+
     def distribution(
         self,
         X: FloatArray,
@@ -187,7 +191,7 @@ class Posterior:
         noise_scale: FloatArray | None = None,
     ) -> PredictiveDistribution:
         """The random variable ``of`` at the rows of X, on the scale of y."""
-        distribution = PredictiveDistribution(self, X, of, verbose, noise_scale)
+        distribution = self._distribution_type(self, X, of, verbose, noise_scale)
         return (
             distribution if self.transform is None else TransformedDistribution(distribution, self.transform)
         )

@@ -186,10 +186,14 @@ class NeighborSmoother(Shared):
 
     def leave_out(self, rows: IntArray) -> Evaluation:
         """Predict at the samples ``rows``, each from the others."""
+        return self.predict_from(self.X[rows], self.others(rows))
+
+    def others(self, rows: IntArray) -> IntArray:
+        """Indices of the samples nearest to the samples ``rows``, without these themselves: (m, N)."""
         found = self.nearest(self.X[rows], self.n_neighbors + 1)
         own = found == rows[:, None]
         own[~own.any(axis=1), -1] = True  # a repeat of the sample is nearer than itself
-        return self.predict_from(self.X[rows], found[~own].reshape(len(rows), -1))
+        return np.asarray(found[~own].reshape(len(rows), -1))
 
     def predict_from(self, X: FloatArray, neighbors: IntArray) -> Evaluation:
         """Predict at the rows of X (m, d) from given samples (m, N)."""

@@ -9,7 +9,6 @@ import numpy as np
 from .._typing import Array, FloatArray
 from ..posterior import Posterior
 from ..posterior.distribution import PredictiveDistribution
-from ..posterior.transformed import TransformedDistribution
 from .neighbors import NeighborSmoother
 
 __all__ = ["ApproximatePosterior"]
@@ -31,28 +30,15 @@ class ApproximatePosterior(Posterior):
 
     further_parts = ("computational", "standard_error")
 
-    def observed(self) -> FloatArray:
-        """The samples on the scale of the model, (D, n_y), with the mean of their noise."""
-        offset = self.noise.mean() * self.smoother.samples.scale
-        return np.asarray(self.output_scale * (self.smoother.targets + offset[:, None]))
-
     def mean_and_epistemic(self, X: Array) -> tuple[Array, Array]:
         """Estimate of f and its variance V + P2 at the rows of X."""
         mean, parts = self.mean_and_uncertainty(X)
         return mean, parts.epistemic
 
-    def distribution(
-        self,
-        X: FloatArray,
-        of: str = "estimate",
-        verbose: bool = False,
-        noise_scale: FloatArray | None = None,
-    ) -> Any:
-        """The random variable ``of`` at the rows of X, on the scale of y."""
+    @property
+    def _distribution_type(self) -> type[PredictiveDistribution]:
         smoother: Any = self.smoother
-        kind = NeighborDistribution if isinstance(smoother, NeighborSmoother) else PredictiveDistribution
-        law = kind(self, X, of, verbose, noise_scale)
-        return law if self.transform is None else TransformedDistribution(law, self.transform)
+        return NeighborDistribution if isinstance(smoother, NeighborSmoother) else PredictiveDistribution
 
     def mean_and_covariance(self, X: Array) -> tuple[Array, Array]:
         """Estimate of f, and the covariance of the function values at the rows of X, (m, m) or (m, m, n_y)."""

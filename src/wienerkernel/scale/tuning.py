@@ -66,10 +66,7 @@ class NeighborScore:
         cls, data: Data, rows: IntArray, smoother: NeighborSmoother, parameters: Parameters
     ) -> NeighborScore:
         """The score of some rows of all data, with the neighbors in the metric of the smoother's kernel."""
-        found = smoother.nearest(data.X[rows], smoother.n_neighbors + 1)
-        own = found == rows[:, None]
-        own[~own.any(axis=1), -1] = True
-        block = np.concatenate([found[~own].reshape(len(rows), -1), rows[:, None]], axis=1)
+        block = np.concatenate([smoother.others(rows), rows[:, None]], axis=1)
         return cls(data.subset(rows), data.X[block], data.y[block], data.noise_scale[block], parameters)
 
     def value(self, values: FloatArray) -> float:
