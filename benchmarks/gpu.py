@@ -17,6 +17,7 @@ import statistics
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -25,6 +26,10 @@ from wienerkernel import RBF, WienerKernelRegressor
 from wienerkernel.backend import arrays
 from wienerkernel.backend.linalg import cholesky, inverse_from_cholesky, solve_lower, solve_lower_transposed
 from wienerkernel.kernels import gram
+from wienerkernel.scale.features import choose_audit
+from wienerkernel.scale.inducing import choose_inducing
+from wienerkernel.scale.neighbors import NeighborSmoother
+from wienerkernel.scale.sums import Sums, chunks
 
 INPUTS, LENGTH, AMPLITUDE, NOISE = 8, 2.0, 2.0, 0.5
 SECONDS = {30_000: 0.33, 60_000: 2.1, 100_000: 12.0}
@@ -309,6 +314,57 @@ def jax_asarray(device):
     return jax.numpy.asarray
 
 
+def approximations(n, number, options):
+    """Sums of features, and neighbors in batches: where the data are, and with NumPy."""
+    rng = np.random.default_rng(0)
+    k = kernel()
+    small = rng.standard_normal((4 * number, INPUTS))
+    inducing = choose_inducing(k, small, number, None, rng)
+    audit = choose_audit(inducing, small, 256, rng)
+
+    def timed(task):
+        task()
+        synchronize(options.device)
+        start = time.perf_counter()
+        result = task()
+        synchronize(options.device)
+        return result, time.perf_counter() - start
+
+    def sums(rows, device):
+        X = torch.randn((rows, INPUTS), dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+        X = X.numpy() if device is None else X.to(device)
+        y, scale = X[:, :1], X[:, 0] * 0 + 1
+        return timed(lambda: Sums.over(chunks(X, y, scale), inducing, audit, 4096))
+
+    print(f"\nsums of {number:,} features and 256 audit frequencies")
+    rows = min(n, 20_000)
+    (here, seconds), (there, _) = sums(rows, None), sums(rows, options.device)
+    worst = float(np.max(np.abs(here.gram - there.gram)) / np.max(np.abs(here.gram)))
+    print(f"   NumPy, {rows:,} rows         {seconds:.3f} s; largest difference {worst:.0e}")
+    _, seconds = sums(n, options.device)
+    rate = 2 * n * number**2 / seconds / 1e12
+    print(f"   {options.device}, {n:,} rows      {seconds:.3f} s    {rate:.1f} TFLOP/s", flush=True)
+
+    n = min(n, 1_000_000)
+    X, queries = rng.standard_normal((n, INPUTS)), rng.standard_normal((10 * options.queries, INPUTS))
+    ones = np.ones(n)
+    cpu = NeighborSmoother(k, X, X[:, :1], NOISE**2 * ones, ones, "constant", 256)
+    gpu = replace(cpu, on_device=torch.asarray(X, device=options.device))
+    print(f"\n256 neighbors among {n:,} rows")
+    few = queries[:200]
+    here, seconds = timed(lambda: cpu.predict(few))
+    there, _ = timed(lambda: gpu.predict(few))
+    worst = max(float(np.max(np.abs(a - b))) for a, b in zip(here, there, strict=True))
+    print(f"   NumPy, {len(few)} points          {seconds:.3f} s; largest difference {worst:.0e}")
+    _, seconds = timed(lambda: gpu.predict(queries))
+    print(f"   {options.device}, {len(queries):,} points       {seconds:.3f} s", flush=True)
+
+
+def synchronize(device):
+    if device.startswith("cuda"):
+        torch.cuda.synchronize()
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -317,6 +373,7 @@ def main():
     parser.add_argument("--gradient-sizes", type=int, nargs="*", default=[30_000])
     parser.add_argument("--library-sizes", type=int, nargs="*", default=[10_000, 30_000])
     parser.add_argument("--mixed-sizes", type=int, nargs="*", default=[30_000, 150_000])
+    parser.add_argument("--sums", type=int, nargs=2, default=[10_000_000, 4096], metavar=("ROWS", "FEATURES"))
     parser.add_argument(
         "--check", type=int, default=2000, help="number of rows for the comparison with NumPy"
     )
@@ -351,6 +408,8 @@ def main():
             torch.cuda.empty_cache()
             torch.cuda.reset_peak_memory_stats()
         mixed_precision(n, options)
+    if options.sums[0]:
+        approximations(*options.sums, options)
     for n in options.library_sizes:
         other_libraries(n, options)
 

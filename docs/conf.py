@@ -24,6 +24,23 @@ def changelog(markdown: str) -> str:
     return text
 
 
+def benchmark_results(folder: Path) -> str:
+    """A page with all outputs of benchmarks, as they are."""
+    title = "Benchmark results"
+    text = (
+        f"{title}\n{'=' * len(title)}\n\nThe outputs of the benchmarks as their scripts print them: the files in "
+        "`benchmarks/results`. :doc:`benchmarks` discusses them. Targets were set before the measurement; missed ones are "
+        "shown, too.\n"
+    )
+    for file in sorted(folder.glob("*.txt")):
+        script = file.with_suffix(".py").name
+        command = f"`python benchmarks/{script}`\n\n" if (folder.parent / script).exists() else ""
+        text += f"\n{file.name}\n{'-' * len(file.name)}\n\n{command}"
+        text += f".. literalinclude:: ../benchmarks/results/{file.name}\n   :language: none\n"
+    return text
+
+
+(HERE / "benchmark_results.rst").write_text(benchmark_results(HERE.parent / "benchmarks" / "results"))
 (HERE / "changelog.rst").write_text(changelog((HERE.parent / "CHANGELOG.md").read_text()))
 
 project = "wienerkernel"
@@ -35,7 +52,9 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "numpydoc",
+    "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
+    "matplotlib.sphinxext.plot_directive",
     "docstrings",
     "mathml",
     "offline",
@@ -65,13 +84,18 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "min_reported_time": 3600,
     "write_computation_times": False,
-    "backreferences_dir": None,
+    "backreferences_dir": "api/backreferences",
     "remove_config_comments": True,
     "doc_module": ("wienerkernel",),
     "thumbnail_size": (400, 280),
     "image_scrapers": ("matplotlib",),
     "reset_modules": ("matplotlib",),
 }
+plot_formats = [("png", 150)]
+plot_html_show_formats = plot_html_show_source_link = False
+plot_include_source = True
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 warnings.filterwarnings("ignore", message=".*FigureCanvasAgg is non-interactive.*")
 
 html_theme = "pydata_sphinx_theme"
@@ -80,7 +104,18 @@ html_static_path = ["_static"]
 html_css_files = ["custom.css"]
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = {page: [] for page in ("index", "getting_started", "benchmarks", "glossary", "changelog")}
+html_sidebars = {
+    page: []
+    for page in (
+        "index",
+        "getting_started",
+        "tutorials",
+        "benchmarks",
+        "benchmark_results",
+        "glossary",
+        "changelog",
+    )
+}
 html_theme_options = {
     "logo": {"text": "wienerkernel"},
     "navbar_align": "left",

@@ -92,6 +92,6 @@ print(f"{'truth':<18} noise: std {0.4 * 0.7**0.5:.3f}, skewness {2 / 0.7**0.5:.2
 
 figure, axes = plt.subplots(2, 3, figsize=(9.5, 6), layout="constrained")
 for row, name in zip(axes, ("normal", "gamma, loo"), strict=True):
-    models[name].score_report().plot(axes=row)
+    models[name].score_report().plot(ax=row)
     row[0].set_ylabel(f"{name}: samples")
 plt.show()

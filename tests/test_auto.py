@@ -314,3 +314,23 @@ def test_many_samples_are_thinned_for_the_search(monkeypatch):
     np.testing.assert_array_equal(model.predict(Z), again.predict(Z))
     with pytest.raises(ValueError, match="positive responses"):
         WienerKernelRegressor(transform="box-cox").fit(inputs, np.append(np.exp(y)[:-1], -1.0))
+
+
+def test_a_given_ridge_changes_the_estimate_and_not_what_is_learned():
+    rng = np.random.default_rng(3)
+    X = np.sort(rng.uniform(0, 6, 60))[:, None]
+    y = np.exp(np.sin(X[:, 0]) + 0.1 * (1 + X[:, 0]) * rng.standard_normal(60))
+    free = WienerKernelRegressor(noise="auto").fit(X, y)
+    given = WienerKernelRegressor(noise="auto", ridge=5.0).fit(X, y)
+    assert (given.ridge_, given.tuning_result_.ridge) == (5.0, 5.0)
+    assert given.kernel_ == free.kernel_
+    np.testing.assert_array_equal(given.predict_noise_scale(X), free.predict_noise_scale(X))
+    assert given.tuning_result_.transform == free.tuning_result_.transform
+    smoother = given.posterior_.smoother
+    np.testing.assert_array_equal(smoother.samples.row_regularizer, 5.0)
+    A = np.linalg.inv(given.kernel_(X) + 5.0 * np.eye(60))
+    z = given.tuning_result_.transform(y) - given.noise_.mean() * given.predict_noise_scale(X)
+    beta = A.sum(axis=0) @ z / A.sum()
+    mean = beta + given.kernel_(X) @ A @ (z - beta)
+    np.testing.assert_allclose(given.posterior_.mean(X), mean, rtol=1e-8)
+    assert not np.allclose(given.predict(X), free.predict(X), rtol=1e-2)

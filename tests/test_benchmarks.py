@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 if not SCRIPT.exists():
     pytest.skip("the benchmarks are not part of the source distribution", allow_module_level=True)
 
-SMALL = ["--device", "cpu", "--check", "30", "--queries", "5", "--repeats", "1"]
+SMALL = ["--device", "cpu", "--check", "30", "--queries", "5", "--repeats", "1", "--sums", "900", "20"]
 
 
 @pytest.fixture(scope="module")

@@ -453,6 +453,20 @@ def test_feature_map_equals_its_kernel(data):
     np.testing.assert_allclose(features.predict(Z), plain.predict(Z), rtol=1e-9)
 
 
+@pytest.mark.parametrize("trend", [None, "constant", "linear"])
+def test_feature_weights_and_trend_are_the_estimate(data, trend):
+    X, y, Z = data
+    kernel = FeatureMap(lambda x: np.column_stack([np.ones(len(x)), x, x**2]))
+    model = WienerKernelRegressor(kernel, noise="gamma(2)", trend=trend, tuning=None).fit(X, y)
+    weights, smoother = model.feature_weights(), model.posterior_.smoother
+    of_trend = smoother.trend(Z) @ smoother.trend_coefficients[:, 0]
+    np.testing.assert_allclose(kernel.features(Z) @ weights.mean() + of_trend, model.predict(Z), rtol=1e-9)
+    if trend is None:
+        return
+    shifted = WienerKernelRegressor(kernel, noise="gamma(2)", trend=trend, tuning=None).fit(X, y + 7)
+    np.testing.assert_allclose(shifted.feature_weights().mean(), weights.mean(), atol=1e-9)
+
+
 @pytest.mark.parametrize("n_outputs", [None, 2])
 def test_gradients_equal_finite_differences(data, n_outputs):
     X, y, Z = data
@@ -488,10 +502,10 @@ def test_the_fast_predictor_equals_the_estimator(data):
 
 def test_the_ridge_path_equals_refits(data):
     X, y, Z = data
-    model = WienerKernelRegressor(RBF(1.3), trend=None, tuning=None).fit(X, y)
+    model = WienerKernelRegressor(RBF(1.3), tuning=None).fit(X, y)
     path = model.ridge_path([0.1, 1.0])
     for mean, ridge in zip(path.mean(Z), path.ridges, strict=True):
-        refit = WienerKernelRegressor(RBF(1.3), ridge=float(ridge), trend=None, tuning=None).fit(X, y)
+        refit = WienerKernelRegressor(RBF(1.3), ridge=float(ridge), tuning=None).fit(X, y)
         np.testing.assert_allclose(mean[:, 0], refit.predict(Z), rtol=1e-10)
 
 

@@ -29,12 +29,18 @@ if TYPE_CHECKING:
     from .dynamics import Rollout as Rollout
     from .dynamics import StateDistribution as StateDistribution
     from .dynamics import Tube as Tube
+    from .dynamics import seasonal_inputs as seasonal_inputs
     from .evaluation.crps import crps as crps
     from .evaluation.diagnostics import Comparison as Comparison
     from .evaluation.diagnostics import ScoreReport as ScoreReport
     from .evaluation.diagnostics import compare as compare
     from .evaluation.plotting import ScoreDisplay as ScoreDisplay
     from .evaluation.plotting import TubeDisplay as TubeDisplay
+    from .evaluation.predictions import IntervalRegressor as IntervalRegressor
+    from .evaluation.predictions import prediction_table as prediction_table
+    from .evaluation.scorers import coverage as coverage
+    from .evaluation.scorers import log_score as log_score
+    from .evaluation.scorers import neg_crps as neg_crps
     from .io.store import FormatError as FormatError
     from .io.store import load as load
     from .kernels import RBF as RBF
@@ -66,10 +72,12 @@ if TYPE_CHECKING:
     from .posterior import SamplePaths as SamplePaths
     from .posterior import Uncertainty as Uncertainty
     from .regressor import WienerKernelRegressor as WienerKernelRegressor
+    from .scale import Actions as Actions
     from .scale import Features as Features
     from .scale import Neighbors as Neighbors
     from .smoother.fast_predictor import FastPredictor as FastPredictor
     from .smoother.ridge_path import RidgePath as RidgePath
+    from .streams import Files as Files
     from .tuning import TuningResult as TuningResult
 
 __version__ = "0.1.0"
@@ -80,10 +88,12 @@ _HOME = {
     "decisions.design": ["NextSample", "SamplesNeeded"],
     "decisions.norms": ["NormWarning", "rkhs_norm"],
     "decisions.optimizer": ["Optimizer", "SafetyConstraint", "minimize"],
-    "dynamics": ["Causes", "Dynamics", "Rollout", "StateDistribution", "Tube"],
+    "dynamics": ["Causes", "Dynamics", "Rollout", "StateDistribution", "Tube", "seasonal_inputs"],
     "evaluation.crps": ["crps"],
     "evaluation.diagnostics": ["Comparison", "ScoreReport", "compare"],
     "evaluation.plotting": ["ScoreDisplay", "TubeDisplay"],
+    "evaluation.predictions": ["IntervalRegressor", "prediction_table"],
+    "evaluation.scorers": ["coverage", "log_score", "neg_crps"],
     "io.store": ["FormatError", "load"],
     "kernels": [
         "RBF",
@@ -110,9 +120,10 @@ _HOME = {
         "Uncertainty",
     ],
     "regressor": ["WienerKernelRegressor"],
-    "scale": ["Features", "Neighbors"],
+    "scale": ["Actions", "Features", "Neighbors"],
     "smoother.fast_predictor": ["FastPredictor"],
     "smoother.ridge_path": ["RidgePath"],
+    "streams": ["Files"],
     "tuning": ["TuningResult"],
 }
 _ROOM = {name: room for room, names in _HOME.items() for name in names}

@@ -7,11 +7,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "ComplexArray", "FloatArray", "IntArray", "RandomState"]
+__all__ = ["Array", "BoolArray", "ComplexArray", "FloatArray", "IntArray", "RandomState"]
 
 Array: TypeAlias = Any
 """An array of NumPy, or of another library that follows the array API standard."""
 
+BoolArray: TypeAlias = NDArray[np.bool_]
 FloatArray: TypeAlias = NDArray[np.floating]
 ComplexArray: TypeAlias = NDArray[np.complex128]
 IntArray: TypeAlias = NDArray[np.intp]

@@ -1,9 +1,9 @@
-"""From checked data to a fitted model, for every kind of estimate; samples that come and go."""
+"""From checked data to a fitted model, for every kind of estimate; adding and removing samples."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,20 +11,22 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from . import scale as at_scale
-from ._typing import Array, FloatArray
+from ._typing import Array, FloatArray, IntArray
 from .backend import arrays
 from .kernels import Kernel, as_kernel
 from .losses import check_setting, condition, is_linear
 from .noise import Noise
-from .noise.family import known_noise
+from .noise.family import known_noise, noise_model
 from .noise.level import NoiseLevel, check_noise_level, checked_level
 from .posterior import Posterior, SeparateOutputs
 from .posterior.input_noise import InputNoise, Linearization, as_input_noise, warn_if_large
+from .scale.stream import Batch, Stream
 from .smoother import Smoother
 from .smoother.refined import RefinedSmoother
 from .smoother.samples import Samples
 from .smoother.updates import extended, without
 from .transform import Transform, as_transform
+from .tuning import tune
 from .tuning.data import Data
 from .validation import (
     centered_targets,
@@ -35,8 +37,10 @@ from .validation import (
     regularizer_of,
 )
 
-__all__ = ["PASSES", "add", "drop", "fit"]
+__all__ = ["PASSES", "add", "drop", "fit", "fit_stream"]
 
+SEED = 1
+"""Of the random sample of a stream; the reservoir of the sums has another."""
 PASSES = 4
 """Linearizations at the estimate, each followed by a new estimate, for noise on the inputs."""
 
@@ -46,7 +50,7 @@ def fit(model: Any, inputs: Array, outputs: FloatArray, noise_scale: Any, input_
     if outputs.ndim == 2 and (_is_separate(model) or input_noise is not None):
         return _fit_columns(model, inputs, outputs, noise_scale, input_noise)
     scale = check_noise_scale(noise_scale, inputs.shape[0], invertible=model.ridge is None)
-    check_setting(model.loss, model.inference, model.ridge, outputs, scale)
+    check_setting(model.loss, model.inference, model.ridge, scale)
     model.__dict__.pop("approximation_", None)
     approximation = at_scale.as_approximation(model.approximation)
     exact = approximation is None or (approximation == "auto" and at_scale.is_small(inputs))
@@ -60,10 +64,103 @@ def fit(model: Any, inputs: Array, outputs: FloatArray, noise_scale: Any, input_
     return _fit_noisy_inputs(model, inputs, outputs, scale, noisy)
 
 
+def fit_stream(model: Any, stream: Stream) -> None:
+    """Fit the model to data that are read in parts: exactly if they have few distinct inputs, or approximately."""
+    transform, level = as_transform(model.__dict__["transform"]), check_noise_level(model.noise_level)
+    learned = _is_auto(model.noise) or isinstance(level, str) or (transform is not None and transform.free)
+    separate = not stream.single_output and _is_separate(model)
+    if learned or separate or not is_linear(model.loss, model.inference) or model.dtype != "float64":
+        msg = (
+            "files and Dask collections need loss='squared', inference=None, dtype='float64', a level and a transform "
+            "that are not learned (and none for several outputs), and another noise than 'auto'"
+        )
+        raise ValueError(msg)
+    if model.ridge is not None:
+        regularizer_of(model.ridge, np.ones(1), 1.0)
+    carried = stream.then(_Carried(level, transform))
+    approximation = at_scale.as_approximation(model.approximation)
+    model.__dict__.pop("approximation_", None)
+    if approximation is None or approximation == "auto":
+        collapsed = at_scale.collapse(carried)
+        if collapsed is not None:
+            return _fit_collapsed(model, carried, *collapsed.rows(), level, transform)
+        if approximation is None:
+            msg = (
+                f"the data have more than {at_scale.EXACT_PLACES:,} distinct inputs, or too many noise scales at each: set "
+                "approximation='neighbors', 'features' or 'auto'"
+            )
+            raise ValueError(msg)
+    carried = carried if model.ridge is None else carried.then(_check_unscaled)
+    number = at_scale.CANDIDATES * getattr(approximation, "n_features", at_scale.Features().n_features)
+    sample = carried.sample(number, SEED)
+    data = Data(sample.X, sample.y, sample.scale, model.ridge, model.trend)
+    neighborhood = at_scale.Neighborhood(carried, data, sample.keys, SEED)
+    return _approximate(model, approximation, data, stream.single_output, level, transform, neighborhood)
+
+
+@dataclass(frozen=True)
+class _Carried:
+    """A batch on the scale of the model."""
+
+    level: NoiseLevel | None
+    transform: Transform | None
+
+    def __call__(self, batch: Batch) -> Batch:
+        X, y, scale = batch
+        return X, *_carried(X, y, scale, self.level, self.transform)
+
+
+def _check_unscaled(batch: Batch) -> Batch:
+    """Refuse noise scales: the ridge of a row of an approximation is proportional to its noise variance."""
+    if np.any(batch[2] != 1):
+        raise ValueError(
+            "approximation with a noise_scale or a noise_level needs ridge=None, the noise variance"
+        )
+    return batch
+
+
+def _fit_collapsed(
+    model: Any,
+    stream: Stream,
+    X: FloatArray,
+    y: FloatArray,
+    scale: FloatArray,
+    count: IntArray,
+    level: NoiseLevel | None,
+    transform: Transform | None,
+) -> None:
+    """Fit the exact model to equal samples with the means and variances of the data at each input."""
+    y = y[:, 0] if stream.single_output else y
+    found = None
+    if model.tuning is None:
+        kernel, noise = as_kernel(model.kernel), known_noise(model.noise)
+    else:
+        noisy = noise_model(model.noise)
+        if isinstance(noisy, str) or len(noisy.shape_names) or model.tuning == "loo":
+            msg = (
+                "files and Dask collections with few distinct inputs need a noise of known shape and tuning='likelihood' or "
+                "None: the shape is not in the means and variances at the inputs"
+            )
+            raise ValueError(msg)
+        check_spans(X, y)
+        found = tune(
+            Data(X, y.reshape(len(y), -1), scale, model.ridge, model.trend, count=count),
+            None if model.kernel is None else as_kernel(model.kernel, X.shape[1]),
+            model.noise,
+            method=model.tuning,
+            n_restarts=model.n_restarts,
+            random_state=model.random_state,
+        )
+        found = replace(found, level=level, transform=transform)
+        kernel, noise = found.kernel, found.noise
+    model.tuning_result_ = found
+    _condition(model, X, y, scale, (kernel, noise, level, transform), count=count)
+
+
 def _is_separate(model: Any) -> bool:
     """Whether several outputs have a model each."""
     plain = model.noise_level is None and model.__dict__["transform"] is None
-    return not plain or _is_auto(model.noise)
+    return not plain or _is_auto(model.noise) or not is_linear(model.loss, model.inference)
 
 
 def _fit_columns(model: Any, inputs: Array, outputs: FloatArray, *more: Any) -> None:
@@ -109,6 +206,7 @@ def _learn(
             ridge,
             model.trend,
             input_noise,
+            _feature_names(model),
         ),
         None if model.kernel is None else as_kernel(model.kernel, inputs.shape[1]),
         model.noise,
@@ -129,17 +227,19 @@ def _condition(
     scale: FloatArray,
     learned: tuple[Kernel, Noise, NoiseLevel | None, Transform | None],
     input_noise: Linearization | None = None,
+    count: IntArray | None = None,
 ) -> None:
-    """Condition on the data, with everything else known."""
+    """Condition on the data, with everything else known; data with a count of equal samples have been carried already."""
     kernel, noise, level, transform = learned
-    outputs, scale = _carried(inputs, outputs, scale, level, transform)
+    if count is None:
+        outputs, scale = _carried(inputs, outputs, scale, level, transform)
     if not is_linear(model.loss, model.inference):
         _fit_beyond(model, kernel, noise, inputs, outputs, scale, level, transform)
         return
     regularizer, ridge = regularizer_of(model.ridge, scale, noise.var())
     if input_noise is not None:
         regularizer = input_noise.added_to(regularizer)
-    samples = Samples.collapse(inputs, regularizer, scale)
+    samples = Samples.collapse(inputs, regularizer, scale, count)
     model.__dict__.pop("posterior_", None)  # two factors may not fit into memory
     n_outputs = 1 if outputs.ndim == 1 else outputs.shape[1]
     units = np.ones(n_outputs) if model.tuning_result_ is None else model.tuning_result_.output_scale
@@ -164,7 +264,7 @@ def _fit_noisy_inputs(
     linear = noise.without_slope(len(outputs))
     for last in [True] if model.tuning is None else [False, False, True]:
         with warnings.catch_warnings():
-            if not last:  # on the way, the likelihood will do
+            if not last:  # until then, the likelihood is enough
                 warnings.simplefilter("ignore", ConvergenceWarning)
             learned = _learn(model, inputs, outputs, scale, linear, model.tuning if last else "likelihood")
         for _ in range(PASSES):
@@ -190,7 +290,8 @@ def _fit_beyond(
 
     inputs = np.asarray(arrays.as_numpy(inputs), dtype=np.float64)
     if model.tuning_result_ is not None:
-        data = Data(inputs, outputs[:, None], scale, None, model.trend)
+        names = _feature_names(model)
+        data = Data(inputs, outputs[:, None], scale, None, model.trend, feature_names=names)
         model.tuning_result_ = found = tuned(
             data, model.tuning_result_, model.tuning, model.noise, model.loss, model.inference, model.ridge
         )
@@ -219,22 +320,38 @@ def _fit_approximately(
     transform, level = as_transform(model.__dict__["transform"]), check_noise_level(model.noise_level)
     linear = is_linear(model.loss, model.inference)
     learned = _is_auto(model.noise) or isinstance(level, str) or (transform is not None and transform.free)
-    if learned or not linear or scale.ndim == 2 or not arrays.is_numpy(inputs) or model.dtype == "mixed":
-        msg = (
-            "approximation needs NumPy arrays, loss='squared', inference=None, independent noise, a level and a "
+    device = None if arrays.is_numpy(inputs) else inputs[:0, :]
+    known = device is None or arrays.library(device) == "torch"
+    if learned or not linear or scale.ndim == 2 or not known or model.dtype == "mixed":
+        raise ValueError(
+            "approximation needs arrays of NumPy or torch, loss='squared', inference=None, independent noise, a level and a "
             "transform that are not learned, and another noise than 'auto'"
         )
-        raise ValueError(msg)
-    if model.ridge is not None and np.ptp(scale):
-        raise ValueError("approximation with noise scales that differ needs ridge=None, the noise variance")
     transform = None if transform is None else transform.for_data(outputs)
-    single = outputs.ndim == 1
+    inputs, single = arrays.as_numpy(inputs), outputs.ndim == 1
     outputs, scale = _carried(inputs, outputs, scale, level, transform)
+    if model.ridge is not None:
+        _check_unscaled((inputs, outputs, scale))
     inputs, columns = inputs.astype(np.float64, copy=False), outputs.reshape(len(outputs), -1)
     ridge = None if model.ridge is None else regularizer_of(model.ridge, scale, 1.0)[1]
-    data = Data(inputs, columns, scale, ridge, model.trend)
+    data = Data(inputs, columns, scale, ridge, model.trend, feature_names=_feature_names(model))
+    _approximate(model, approximation, data, single, level, transform, device=device)
+
+
+def _approximate(
+    model: Any,
+    approximation: Any,
+    data: Data,
+    single: bool,
+    level: NoiseLevel | None,
+    transform: Transform | None,
+    neighborhood: at_scale.Neighborhood | None = None,
+    device: Array | None = None,
+) -> None:
+    """Fit to all data, or to the stream that these are a sample of; on the device of an empty array (0, d) of torch."""
+    tuned = model.tuning is not None
     found = at_scale.fit(
-        approximation, data, model.kernel, model.noise, model.tuning is not None, model.random_state
+        approximation, data, model.kernel, model.noise, tuned, model.random_state, neighborhood, device
     )
     model.kernel_, model.noise_, model.ridge_ = found.kernel, found.noise, found.ridge
     model.tuning_result_ = found.tuning
@@ -265,6 +382,8 @@ def _extended(
     smoother: Any = posterior.smoother
     if isinstance(posterior, at_scale.ApproximatePosterior):
         outputs, scale = _carried(inputs, outputs, scale, posterior.level, posterior.transform)
+        if ridge is not None:
+            _check_unscaled((inputs, outputs, scale))
         targets = centered_targets(outputs, scale, posterior.noise.mean(), posterior.output_scale)
         rho2 = posterior.noise.var() if ridge is None else ridge
         smoother = at_scale.extended(smoother, inputs, targets, scale, rho2)
@@ -288,11 +407,9 @@ def drop(model: Any, posterior: Any, rows: ArrayLike) -> None:
     posteriors = posterior.outputs if separate else (posterior,)
     n, indices = len(posteriors[0].smoother.targets), np.unique(np.asarray(rows))
     if indices.size and (indices.dtype.kind not in "iu" or indices.min() < 0 or indices.max() >= n):
-        msg = f"rows must be integers from 0 to {n - 1}, got {rows!r}"
-        raise ValueError(msg)
+        raise ValueError(f"rows must be integers from 0 to {n - 1}, got {rows!r}")
     if len(indices) == n:
-        msg = "at least one sample must remain"
-        raise ValueError(msg)
+        raise ValueError("at least one sample must remain")
     check_independent(posteriors[0].smoother.samples.scale)
     _check_exact_inputs(posteriors[0])
     if indices.size:
@@ -303,11 +420,14 @@ def drop(model: Any, posterior: Any, rows: ArrayLike) -> None:
 def _check_exact_inputs(posterior: Posterior) -> None:
     """Refuse to add or forget samples with noise on their inputs."""
     if posterior.input_noise is not None:
-        msg = (
+        raise ValueError(
             "samples with noise on their inputs cannot be added or forgotten, since that noise depends on the gradient of "
             "the estimate: fit all at once"
         )
-        raise ValueError(msg)
+
+
+def _feature_names(model: Any) -> tuple[str, ...]:
+    return tuple(map(str, getattr(model, "feature_names_in_", ())))
 
 
 def _is_auto(noise: Any) -> bool:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-__all__ = ["CAUSES", "COLORS", "LAWS", "LIGHT"]
+from importlib import import_module
+from typing import Any
+
+__all__ = ["CAUSES", "COLORS", "LAWS", "LIGHT", "pyplot"]
 
 CAUSES = {
     "noise": "noise in the data",
     "input": "noise on the inputs",
     "model": "unexplored inputs",
+    "computational": "approximate solution",
     "aleatoric": "noise of the observation",
 }
 """The causes of uncertainty: attributes of `Uncertainty`, and what figures and texts call them."""
@@ -24,6 +28,7 @@ COLORS = {
     "observation-line": ("#767e89", "#aab2be"),
     "mean": ("#c44f00", "#ff9d5c"),
     "truth": ("#7b2d8e", "#d59be6"),
+    "computational": ("#cc79a7", "#b05a8c"),
     "initial": ("#f0d9a8", "#7a6233"),
     "text": ("#1b1f24", "#e8eaed"),
 }
@@ -33,3 +38,11 @@ After Okabe and Ito, and apart in lightness as well, so that color-blind readers
 """
 LIGHT = {name: light for name, (light, _) in COLORS.items()}
 """The colors on light pages, as in all figures."""
+
+
+def pyplot() -> Any:
+    """The module ``matplotlib.pyplot``, loaded when it is needed."""
+    try:
+        return import_module("matplotlib.pyplot")
+    except ImportError as error:
+        raise ImportError("plotting needs matplotlib: pip install 'wienerkernel[plot]'") from error

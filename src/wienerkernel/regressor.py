@@ -19,6 +19,7 @@ from .chaos import ChaosForm
 from .decisions.bounds import bound
 from .decisions.design import NextSample, SamplesNeeded, next_sample, samples_needed
 from .noise.level import checked_level
+from .notebook import FittedHTML
 from .posterior import (
     LeaveOneOut,
     Posterior,
@@ -32,6 +33,8 @@ from .posterior.random_input import AtRandomInputs, RandomInput
 from .posterior.separate import each
 from .smoother.fast_predictor import FastPredictor
 from .smoother.ridge_path import RidgePath
+from .streams import Files, is_dask, is_stream
+from .tuning.progress import verbosely
 from .validation import check_data, check_noise_scale, check_query, check_query_scale
 
 if TYPE_CHECKING:
@@ -40,8 +43,8 @@ if TYPE_CHECKING:
 __all__ = ["WienerKernelRegressor"]
 
 
-class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """Kernel ridge regression under noise of any law, with the prediction as a random variable.
+class WienerKernelRegressor(FittedHTML, MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Kernel ridge regression under noise of any law, with predictions as random variables.
 
     Samples are y_i = f(x_i) + M_i with independent noise M_i of the law ``noise``. The estimate of f is linear in y,
     so its law is that of a linear combination of noise variables, and its uncertainty splits by cause.
@@ -59,7 +62,8 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         shapes, and ``"residuals"`` takes the shape from replicates or leave-one-out residuals. ``"auto"`` learns a
         noise level and, for positive y, a transform as well, and the shape of the noise where it is clearly not normal.
     ridge : float, default=None
-        The ridge rho^2. None is the noise (co)variance, for which the mean is that of a Gaussian process.
+        The ridge rho^2, on the scale of ``transform``. None is the noise (co)variance, for which the mean is that of a
+        Gaussian process. A number changes the estimate, not the likelihood: kernel, noise and level are tuned as without it.
     trend : {None, "constant", "linear"}, default="constant"
         Basis functions that are estimated without penalty (universal kriging). With None, the estimate tends to 0 far
         from the data, as in the paper.
@@ -90,19 +94,21 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         None is the estimate that minimizes the loss. "ep" is the posterior of f under a Gaussian process prior and the
         density of the noise, by expectation propagation; "bayes" corrects it by sampling. ``tuning="likelihood"`` then
         maximizes the evidence. These answers are not linear in y, so methods that need the weights a(x) refuse them.
-    approximation : None, Neighbors, Features, {"neighbors", "features", "auto"}, default=None
+    approximation : None, Neighbors, Features, Actions, {"neighbors", "features", "auto"}, default=None
         How the weights of the estimate are computed: None solves the equations of all data; :class:`Neighbors` and
         :class:`Features` are for data that are too large for that, and "auto" chooses one of them if X has more than
         25,000 distinct rows. The variances are those of the approximate weights, and ``uncertainty`` shows what the
         approximation adds to them.
+    verbose : bool, default=False
+        Show on stderr, every few seconds, how far the search for parameters is.
 
     Attributes
     ----------
     kernel_ : Kernel
     noise_ : Noise
     ridge_ : float
-        With several outputs and ``noise="auto"``, ``noise_level`` or ``transform``, each output has a model of its own.
-        ``kernel_``, ``noise_``, ``ridge_`` and ``tuning_result_`` then have one entry for each output.
+        With several outputs and ``noise="auto"``, ``noise_level``, ``transform``, ``loss`` or ``inference``, each output has
+        a model of its own; ``kernel_``, ``noise_``, ``ridge_`` and ``tuning_result_`` have one entry for each output.
     output_scale_ : ndarray of shape (n_y,)
         Output k has the kernel ``output_scale_[k]**2 * kernel_`` and ``output_scale_[k]`` times noise of the law
         ``noise_``. The scales are tuned, with product 1, if there are several outputs and both the amplitude of the
@@ -152,6 +158,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         loss: Any = "squared",
         inference: str | None = None,
         approximation: Any = None,
+        verbose: bool = False,
     ) -> None:
         self.kernel = kernel
         self.noise = noise
@@ -166,10 +173,11 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         self.loss = loss
         self.inference = inference
         self.approximation = approximation
+        self.verbose = verbose
 
     @property
     def transform(self) -> Any:
-        """The parameter; missing where it is None, since scikit-learn takes what has a ``transform`` for a transformer."""
+        """The parameter; absent if it is None, since scikit-learn treats objects with a ``transform`` as transformers."""
         if self.__dict__["transform"] is None:
             raise AttributeError("transform=None: the model holds on the scale of y")
         return self.__dict__["transform"]
@@ -179,37 +187,30 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         self.__dict__["transform"] = transform
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters of the estimator by name, those of a scikit-learn kernel included.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-
-        Returns
-        -------
-        dict
-
-        Examples
-        --------
-        >>> WienerKernelRegressor(ridge=0.5).get_params()["ridge"]
-        0.5
-        """
+        """Parameters of the estimator by name; with ``deep``, those of a scikit-learn kernel, too."""
         params = {name: self.__dict__[name] for name in self._get_param_names()}
         if deep and hasattr(self.kernel, "get_params"):
             params.update((f"kernel__{name}", value) for name, value in self.kernel.get_params().items())
         return params
 
     def fit(
-        self, X: ArrayLike, y: ArrayLike, noise_scale: ArrayLike | None = None, input_noise: Any = None
+        self,
+        X: ArrayLike | Files,
+        y: ArrayLike,
+        noise_scale: ArrayLike | None = None,
+        input_noise: Any = None,
     ) -> WienerKernelRegressor:
         """Tune the unknown parameters of kernel and noise, and condition on the data.
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
-        y : array-like of shape (n,) or (n, n_y)
+        X : array-like of shape (n, d), Dask DataFrame or Array, or Files
+            Dask collections and :class:`Files` are read in parts, in bounded memory. A string is a pattern of file
+            names, as ``"data/*.parquet"``.
+        y : array-like of shape (n,) or (n, n_y), or str
             Several outputs have independent noise of the same law, up to the scales ``output_scale_``. With
-            ``noise="auto"``, ``noise_level``, ``transform`` or ``input_noise``, each has a model of its own.
+            ``noise="auto"``, ``noise_level``, ``transform``, ``loss``, ``inference`` or ``input_noise``, each has a model of
+            its own. For files, ``y`` and ``noise_scale`` are names of columns, and ``y`` may be a list of names.
         noise_scale : array-like of shape (n,) or (n, n), default=None
             Sample i has the noise ``noise_scale[i] * M_i``, with a positive scale. With a matrix L, the noise is
             correlated: L times the vector of independent M_i. Its rows must be linearly independent unless ``ridge``
@@ -231,8 +232,31 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         >>> model.kernel_, model.ridge_
         (RBF(), 1.0)
         """
+        if is_stream(X):
+            return self._fit_stream(X, y, noise_scale, input_noise)
         inputs, outputs = check_data(self, X, y, reset=True)
-        fitting.fit(self, inputs, outputs, noise_scale, input_noise)
+        with verbosely(self.verbose):
+            fitting.fit(self, inputs, outputs, noise_scale, input_noise)
+        return self
+
+    def _fit_stream(self, X: Any, y: Any, noise_scale: Any, input_noise: Any) -> WienerKernelRegressor:
+        """Fit to files or Dask collections, or leave the estimator as it was."""
+        from .io.streams import as_stream
+
+        if input_noise is not None:
+            raise ValueError("input_noise needs arrays in memory")
+        stream, before = as_stream(X, y, noise_scale), dict(self.__dict__)
+        try:
+            with verbosely(self.verbose):
+                fitting.fit_stream(self, stream)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        self.n_features_in_ = stream.n_features
+        self.__dict__.pop("feature_names_in_", None)
+        if stream.names is not None:
+            self.feature_names_in_ = np.array(stream.names, dtype=object)
         return self
 
     @property
@@ -304,10 +328,11 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
     def _query(self, X: Any) -> Array:
         """Queries (m, d) in their own library, checked."""
         self._fitted  # noqa: B018  # or NotFittedError
-        return check_query(self, X)
+        query = check_query(self, X)
+        return arrays.as_numpy(query) if hasattr(self, "approximation_") else query
 
     def _view(self, X: Any) -> tuple[Callable[[Posterior], Any], Array, int]:
-        """How to look at a posterior, the checked queries, and their number: at exact inputs, or at the nodes of random ones."""
+        """A view of a posterior, at exact inputs or at the nodes of random ones; the checked queries, and their number."""
         if not isinstance(X, RandomInput):
             query = self._query(X)
             return lambda posterior: posterior, query, query.shape[0]
@@ -328,7 +353,8 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
 
         Parameters
         ----------
-        X : array-like of shape (m, d) or RandomInput
+        X : array-like of shape (m, d), RandomInput, or Dask DataFrame or Array
+            The predictions of a Dask collection are one, too.
         return_std : bool, default=False
             Also return the standard deviation of f(x): sigma_GP when the ridge is the noise variance.
         return_cov : bool, default=False
@@ -351,8 +377,12 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         ([0.5], [0.7337])
         """
         if return_std + return_cov + return_uncertainty > 1:
-            msg = "at most one of return_std, return_cov and return_uncertainty can be True"
-            raise ValueError(msg)
+            raise ValueError("at most one of return_std, return_cov and return_uncertainty can be True")
+        if is_dask(X):
+            from .io.streams import predicted
+
+            self._fitted  # noqa: B018  # or NotFittedError
+            return predicted(self, X, return_std, return_cov or return_uncertainty)
         view, query, _ = self._view(X)
         requested = return_std, return_cov, return_uncertainty
         return each(
@@ -369,7 +399,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
 
         Returns
         -------
-        ndarray of shape (m,), or (m, n_y) if outputs have a level each
+        ndarray of shape (m,), or (m, n_y) if each output has its own level
             1 without a ``noise_level``.
 
         Examples
@@ -388,7 +418,8 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
     def uncertainty(self, X: ArrayLike | RandomInput, noise_scale: ArrayLike | None = None) -> Uncertainty:
         """Split the variance at the rows of X by cause.
 
-        With a ``transform``, these are variances on the transformed scale, where they add up. The model part has a rounding error of about 1e-16 k(x, x), less at rows of X that have samples.
+        With a ``transform``, these are variances on the transformed scale, where they add up. The model part has a
+        rounding error of about 1e-16 k(x, x), less at rows of X that have samples.
 
         Parameters
         ----------
@@ -416,7 +447,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
     def predict_distribution(
         self,
         X: ArrayLike | RandomInput,
-        of: str = "estimate",
+        of: str | None = None,
         verbose: bool = False,
         noise_scale: ArrayLike | None = None,
     ) -> PredictiveDistribution:
@@ -425,9 +456,9 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         Parameters
         ----------
         X : array-like of shape (m, d) or RandomInput
-        of : {"estimate", "function", "observation"}, default="estimate"
+        of : {"estimate", "function", "observation"}, default=None
             The estimate (its variance is the noise part), the value f(x) (noise and model part) or a new
-            observation (all three).
+            observation (all three). None is the estimate, or the function with ``inference``.
         verbose : bool, default=False
             Show progress on stderr if a computation takes more than a few seconds.
         noise_scale : array-like of shape (m,), default=None
@@ -447,7 +478,9 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         """
         view, query, m = self._view(X)
         scale = check_query_scale(noise_scale, m)
-        return each(self._fitted, lambda p: view(p).distribution(query, of, verbose, scale))  # type: ignore[no-any-return]
+        return each(  # type: ignore[no-any-return]
+            self._fitted, lambda p: view(p).distribution(query, of or p.laws[0], verbose, scale)
+        )
 
     def predict_quantiles(
         self,
@@ -516,8 +549,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         [[-0.7068, 1.7068]]
         """
         if not 0 < coverage < 1:
-            msg = f"coverage must lie strictly between 0 and 1, got {coverage!r}"
-            raise ValueError(msg)
+            raise ValueError(f"coverage must lie strictly between 0 and 1, got {coverage!r}")
         return self.predict_quantiles(X, [(1 - coverage) / 2, (1 + coverage) / 2], of, verbose, noise_scale)
 
     def sample_y(
@@ -528,7 +560,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         of: str = "function",
         noise_scale: ArrayLike | None = None,
     ) -> FloatArray:
-        """Draw functions, as scikit-learn's ``GaussianProcessRegressor.sample_y``.
+        """Draw functions, like ``sample_y`` of scikit-learn's ``GaussianProcessRegressor``.
 
         Parameters
         ----------
@@ -653,7 +685,7 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         return model_to_casadi(self._fitted, name, outputs, callback)
 
     def ridge_path(self, ridges: ArrayLike) -> RidgePath:
-        """The same model for a grid of ridges, from one eigendecomposition; it needs ``trend=None``.
+        """The same model for a grid of ridges, from one eigendecomposition; it needs noise of one scale.
 
         Parameters
         ----------
@@ -665,9 +697,9 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
 
         Examples
         --------
-        >>> model = WienerKernelRegressor(trend=None, tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
-        >>> model.ridge_path([0.1, 1.0]).mean([[0.5]]).round(4).tolist()
-        [[[0.5171]], [[0.3386]]]
+        >>> model = WienerKernelRegressor(tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
+        >>> model.ridge_path([0.1, 1.0]).mean([[1.0]]).round(4).tolist()
+        [[[0.8987]], [[0.6412]]]
         """
         return RidgePath.from_smoother(self._fitted.smoother, ridges, self.output_scale_)
 
@@ -844,7 +876,9 @@ class WienerKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
         return score_report(self, X, y, noise_scale)
 
     def feature_weights(self) -> ChaosForm:
-        """Chaos form of the weights W in f(x) = W'phi(x) (Lemma 1), for ``kernel=FeatureMap(...), trend=None``.
+        """Chaos form of the weights W in f(x) = W'phi(x) (Lemma 1), for ``kernel=FeatureMap(...)``.
+
+        A trend is not part of W, but what phi and the trend have in common is in the trend.
 
         Returns
         -------
@@ -920,8 +954,7 @@ def _predict(posterior: Posterior, query: Array, std: bool, cov: bool, uncertain
 def _predict_transformed(posterior: Posterior, query: Array, std: bool, cov: bool, uncertainty: bool) -> Any:
     """Mean of a new observation on the scale of y, and the other results requested."""
     if cov:
-        msg = "return_cov is not available with a transform: draw functions with sample_y instead"
-        raise ValueError(msg)
+        raise ValueError("return_cov is not available with a transform: draw functions with sample_y instead")
     mean = posterior.distribution(query, "observation").mean()
     if std:
         return mean, posterior.distribution(query, "function").std()

@@ -79,11 +79,9 @@ class BoxCox(Transform):
 
     @property
     def name(self) -> str:
-        """Name of the transform as a parameter."""
-        return "box-cox" if self.free else "log"
+        return "box-cox" if self.free or self.lam else "log"
 
     def __call__(self, y: FloatArray) -> FloatArray:
-        """T(y)."""
         with np.errstate(all="ignore"):
             v = np.where(y > 0, y / self.unit, np.nan)
             return np.asarray(boxcox(v, self.lam))
@@ -95,7 +93,6 @@ class BoxCox(Transform):
             return np.asarray(self.unit * inv_boxcox(np.maximum(z, low), self.lam))
 
     def log_derivative(self, y: FloatArray) -> FloatArray:
-        """log T'(y)."""
         with np.errstate(all="ignore"):
             return np.asarray((self.lam - 1) * np.log(y / self.unit) - np.log(self.unit))
 
@@ -105,7 +102,6 @@ class BoxCox(Transform):
         return BoxCox(self.lam, float(np.exp(np.mean(np.log(y)))), True) if self.free else self
 
     def with_exponent(self, lam: float) -> BoxCox:
-        """The transform with another exponent."""
         return BoxCox(lam, self.unit, self.free)
 
 
@@ -118,12 +114,11 @@ class YeoJohnson(Transform):
 
     lam: float = 1.0
     unit: float = 1.0
-    free = True
+    free: bool = True
     bounds = (0.0, 2.0)
     name = "yeo-johnson"
 
     def __call__(self, y: FloatArray) -> FloatArray:
-        """T(y)."""
         v = np.asarray(y) / self.unit
         up, down = boxcox(1 + np.maximum(v, 0), self.lam), -boxcox(1 - np.minimum(v, 0), 2 - self.lam)
         return np.asarray(np.where(v >= 0, up, down))
@@ -137,17 +132,15 @@ class YeoJohnson(Transform):
         return np.asarray(self.unit * np.where(z >= 0, up, down))
 
     def log_derivative(self, y: FloatArray) -> FloatArray:
-        """log T'(y)."""
         v = np.asarray(y) / self.unit
         return np.asarray((self.lam - 1) * np.sign(v) * log1p(np.abs(v)) - np.log(self.unit))
 
     def for_data(self, y: FloatArray) -> YeoJohnson:
         """The transform with the standard deviation of the responses as unit."""
-        return YeoJohnson(self.lam, float(np.std(y)) or 1.0)
+        return YeoJohnson(self.lam, float(np.std(y)) or 1.0) if self.free else self
 
     def with_exponent(self, lam: float) -> YeoJohnson:
-        """The transform with another exponent."""
-        return YeoJohnson(lam, self.unit)
+        return YeoJohnson(lam, self.unit, self.free)
 
 
 @dataclass(frozen=True)
@@ -160,7 +153,6 @@ class Custom(Transform):
     name = "(function, inverse, derivative)"
 
     def __call__(self, y: FloatArray) -> FloatArray:
-        """T(y)."""
         with np.errstate(all="ignore"):
             return np.asarray(self.function(np.asarray(y, dtype=float)), dtype=float)
 
@@ -170,7 +162,6 @@ class Custom(Transform):
             return np.asarray(self.inverse_function(np.asarray(z, dtype=float)), dtype=float)
 
     def log_derivative(self, y: FloatArray) -> FloatArray:
-        """log T'(y)."""
         with np.errstate(all="ignore"):
             return np.asarray(np.log(np.asarray(self.derivative(np.asarray(y, dtype=float)), dtype=float)))
 
@@ -202,8 +193,7 @@ def as_transform(transform: Any) -> Transform | None:
         return YeoJohnson()
     if isinstance(transform, tuple) and len(transform) == 3 and all(map(callable, transform)):
         return Custom(*transform)
-    msg = (
+    raise ValueError(
         f"transform must be None, one of {', '.join(map(repr, NAMES))}, or three callables "
         f"(function, inverse, derivative), got {transform!r}"
     )
-    raise ValueError(msg)

@@ -67,11 +67,10 @@ def check_spans(X: Array, y: FloatArray) -> None:
         for off, size in ((spans < SMALLEST**root, "little"), (spans > largest() ** root, "much")):
             if np.any(off & (spans > 0)):
                 column = int(np.argmax(off & (spans > 0)))
-                msg = (
+                raise ValueError(
                     f"column {column} of {name} spans {spans[column]:g}, which is too {size} "
                     f"to be squared{' twice' * (root < 1)} in float64; rescale {name}"
                 )
-                raise ValueError(msg)
 
 
 def check_query_scale(noise_scale: ArrayLike | None, n: int) -> FloatArray | None:
@@ -96,8 +95,7 @@ def check_noise_scale(noise_scale: ArrayLike | None, n: int, invertible: bool = 
         msg = f"noise_scale must be finite, of shape ({n},) or ({n}, {n}), got shape {scale.shape}"
         raise ValueError(msg)
     if scale.ndim == 1 and np.any(scale <= 0):
-        msg = f"noise_scale must be positive, got {scale.min()} at row {int(scale.argmin())}"
-        raise ValueError(msg)
+        raise ValueError(f"noise_scale must be positive, got {scale.min()} at row {int(scale.argmin())}")
     check_size("noise_scale", scale)
     sizes = np.abs(scale) if scale.ndim == 1 else np.max(np.abs(scale), axis=1)
     if np.any(sizes < SMALLEST):
@@ -118,11 +116,10 @@ def _check_invertible(scale: FloatArray) -> None:
     except NotPositiveDefiniteError:
         singular = True
     if singular:
-        msg = (
+        raise ValueError(
             "the covariance of the noise is singular, so it cannot be the ridge: the rows of noise_scale must be "
             "linearly independent, or ridge must be given"
         )
-        raise ValueError(msg)
 
 
 def check_independent(*scales: FloatArray) -> None:
@@ -140,24 +137,21 @@ def regularizer_of(ridge: Any, scale: FloatArray, variance: float) -> tuple[Floa
         diagonal = np.full(len(scale), float(ridge))
         regularizer = diagonal if scale.ndim == 1 else np.diag(diagonal)
     else:
-        msg = f"ridge must be a positive number, or None for the noise variance, got {ridge!r}"
-        raise ValueError(msg)
+        raise ValueError(f"ridge must be a positive number, or None for the noise variance, got {ridge!r}")
     entries = regularizer if regularizer.ndim == 1 else np.diagonal(regularizer)
     off = np.flatnonzero(~((entries >= SMALLEST**2) & (entries <= SMALLEST**-2)))
     if off.size:
-        msg = (
+        raise ValueError(
             f"the regularizer (noise variance or ridge) is {entries[off[0]]:g} in row {off[0]}, "
             "and float64 cannot divide by that: rescale y"
         )
-        raise ValueError(msg)
     return regularizer, variance if ridge is None else float(ridge)
 
 
 def check_outputs(given: int, fitted: int) -> None:
     """Refuse another number of outputs than that of the fit."""
     if given != fitted:
-        msg = f"y has {given} outputs, the model was fitted with {fitted}"
-        raise ValueError(msg)
+        raise ValueError(f"y has {given} outputs, the model was fitted with {fitted}")
 
 
 def centered_targets(
@@ -198,18 +192,15 @@ def _check_array_api(estimator: Any, X: Array, reset: bool) -> Array:
     With ``reset`` the number of columns is stored, otherwise compared. Returns X in the estimator's precision.
     """
     if X.ndim != 2 or X.shape[0] < 1 or X.shape[1] < 1:
-        msg = f"X must have shape (n, d) with at least one row and column, got {tuple(X.shape)}"
-        raise ValueError(msg)
+        raise ValueError(f"X must have shape (n, d) with at least one row and column, got {tuple(X.shape)}")
     if reset:
         estimator.n_features_in_ = int(X.shape[1])
     elif X.shape[1] != estimator.n_features_in_:
         name, expected = type(estimator).__name__, estimator.n_features_in_
-        msg = f"X has {X.shape[1]} features, but {name} is expecting {expected} features as input"
-        raise ValueError(msg)
+        raise ValueError(f"X has {X.shape[1]} features, but {name} is expecting {expected} features as input")
     xp = arrays.namespace(X)
     if not bool(xp.all(xp.isfinite(X))):
-        msg = "X contains NaN or infinity"
-        raise ValueError(msg)
+        raise ValueError("X contains NaN or infinity")
     inputs = arrays.in_precision(X, precision(estimator))
     check_size("X", inputs, precision(estimator))
     return inputs
@@ -225,14 +216,16 @@ def _check_array_api_outputs(X: Array, y: Any) -> FloatArray:
 def check_data(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[Array, FloatArray]:
     """Inputs (n, d) in their own library and outputs in NumPy, both checked as scikit-learn does."""
     if estimator.dtype not in PRECISIONS:
-        msg = f"dtype must be one of {', '.join(map(repr, PRECISIONS))}, got {estimator.dtype!r}"
-        raise ValueError(msg)
+        raise ValueError(f"dtype must be one of {', '.join(map(repr, PRECISIONS))}, got {estimator.dtype!r}")
     if arrays.is_array_api(X):
         inputs, outputs = _check_array_api(estimator, X, reset), _check_array_api_outputs(X, y)
         check_size("y", outputs)
         return inputs, outputs
     if not reset and is_plain(estimator, X) and _is_plain_vector(y, len(X)):
         return X, y
+    _check_kinds(X)
+    if reset:
+        _remember_targets(estimator, y)
     inputs, outputs = validate_data(
         estimator, X, y, dtype=precision(estimator), multi_output=True, y_numeric=True, reset=reset
     )
@@ -242,12 +235,44 @@ def check_data(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[Array, Floa
     return inputs, outputs
 
 
+def _check_kinds(X: Any) -> None:
+    """Raise ValueError for dates, which would become numbers of some unit, and for texts."""
+    kinds = (
+        {str(name): kind for name, kind in getattr(X, "dtypes", {}).items()} if hasattr(X, "columns") else {}
+    )
+    if not kinds and hasattr(X, "dtype"):
+        kinds = {"": X.dtype}
+    for name, kind in kinds.items():
+        where = f"column {name!r} of X" if name else "X"
+        if getattr(kind, "kind", "") in "mM":
+            msg = f"{where} has dates: convert them to numbers, such as (t - t.min()) / pd.Timedelta(days=1)"
+            raise ValueError(msg)
+        if name and (str(kind) in ("str", "string", "category") or (kind == object and _has_texts(X[name]))):
+            msg = f"{where} has texts: encode them, such as by sklearn.preprocessing.OneHotEncoder"
+            raise ValueError(msg)
+
+
+def _has_texts(values: Any) -> bool:
+    return any(isinstance(value, str) for value in values)
+
+
+def _remember_targets(estimator: Any, y: Any) -> None:
+    """Keep the names of a Series or DataFrame y as ``target_names_in_``."""
+    estimator.__dict__.pop("target_names_in_", None)
+    found = getattr(y, "columns", None)
+    if found is None:
+        found = [y.name] if isinstance(getattr(y, "name", None), str) else []
+    if len(found) and all(isinstance(name, str) for name in found):
+        estimator.target_names_in_ = np.array(list(found), dtype=object)
+
+
 def check_query(estimator: Any, X: Any) -> Array:
     """Queries (m, d) in their own library, checked."""
     if is_plain(estimator, X):
         return np.asarray(X)
     if arrays.is_array_api(X):
         return _check_array_api(estimator, X, reset=False)
+    _check_kinds(X)
     query = np.asarray(validate_data(estimator, X, dtype=precision(estimator), reset=False))
     check_size("X", query, precision(estimator))
     return query

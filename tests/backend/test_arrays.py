@@ -196,7 +196,7 @@ def test_gradients_equal_those_of_numpy(xp, data, kernel, trend):
 def test_the_path_of_ridges_equals_that_of_numpy(xp, data):
     X, y, Z = data
     ridges = [0.1, 1.0, 5.0]
-    model = WienerKernelRegressor(KERNELS[0], noise="gamma(2)", trend=None, tuning=None)
+    model = WienerKernelRegressor(KERNELS[0], noise="gamma(2)", tuning=None)
     ours = model.fit(X, y).ridge_path(ridges)
     theirs = model.fit(xp.asarray(X), xp.asarray(y)).ridge_path(ridges)
     query = xp.asarray(Z)

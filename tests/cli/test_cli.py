@@ -2,6 +2,9 @@
 
 import csv
 import io
+import json
+import os
+import re
 import subprocess
 import sys
 import types
@@ -18,6 +21,7 @@ from wienerkernel.palette import CAUSES
 COMMANDS = [
     "fit",
     "predict",
+    "compare",
     "report",
     "forecast",
     "plan",
@@ -110,7 +114,7 @@ def test_fit_tells_what_it_found_and_saves_the_model(data, run, tmp_path):
         "RBF",
         "gamma(",
         "aleatoric",
-        *(words for cause, words in CAUSES.items() if cause != "input"),
+        *(words for cause, words in CAUSES.items() if cause not in ("input", "computational")),
         "log score",
         "coverage",
         "90% intervals",
@@ -202,7 +206,7 @@ def test_every_kind_of_noise_can_be_fitted(noise, data, run, tmp_path):
     [
         (["--target", "z", "--inputs", "a"], "there is no column 'z'; the columns are a, b, y, note"),
         (["--target", "y", "--inputs", "a,c"], "there is no column 'c'; the columns are a, b, y, note"),
-        (["--target", "y"], "row 2, column 'note': 'run 0' is not a number; choose the input columns with --inputs"),
+        (["--target", "y"], "column 'note' has 30 different texts in 30 rows, such as 'run 0': too many for one input each; choose the input columns"),
         (["--target", "y", "--inputs", "a", "--kernel", "rbf([1, 2])", "--tuning", "none"], "length_scale has 2 entries"),
         (["--target", "y", "--inputs", "a", "-o", "/no/folder/m.wk"], "there is no folder /no/folder"),
     ],
@@ -425,7 +429,7 @@ def test_all_commands_take_a_model_with_a_transform_and_a_level(auto, new, run, 
     [
         (["--noise-scale", "q"], 1, "there is no column 'q'; the columns are a, b, y, note"),
         (["--noise-scale", "b"], 1, "--noise-scale needs positive numbers, but column 'b' has -"),
-        (["--noise-scale", "y"], 2, "--noise-scale must be another column than the target"),
+        (["--noise-scale", "y"], 2, "must be other columns than the target"),
         (["--transform", "log"], 1, "--transform log needs positive numbers, but column 'y' has -"),
         (["--transform", "box-cox"], 1, "--transform box-cox needs positive numbers, but column 'y' has -"),
         (["--transform", "box-cox", "--tuning", "none"], 2, "need estimation: remove --tuning none"),
@@ -599,6 +603,16 @@ def test_plan_tells_the_number_of_samples_in_words(model, run):
     assert "One sample helps most at x = " in shown
 
 
+def test_plan_tells_of_one_sample_in_the_singular(model, run):
+    fitted = load(model)
+    del fitted.feature_names_in_
+    before = fitted.samples_needed([[0.7]], std=0.03).before[0]
+    assert (
+        "1 more sample there reduces it to"
+        in run("plan", model, "--at", "0.7", "--std", str(0.999 * before))[1]
+    )
+
+
 def test_plan_says_when_nothing_is_needed(model, run):
     assert "no more samples are needed" in run("plan", model, "--at", "0.7", "--std", "10")[1]
 
@@ -623,7 +637,7 @@ def test_plan_spreads_its_candidates_over_several_inputs(run, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--at", "z=1", "--std", "1"], "--at needs a number for every input of the model, x=...; got 'z=1'"),
+        (["--at", "z=1", "--std", "1"], "--at needs a value for every input of the model, x=...; got 'z=1'"),
         (["--at", "x=one", "--std", "1"], "'one' is not a number"),
         (["--at", "x=1_0", "--std", "1"], "'1_0' is not a number"),
         (["--at", "x=inf", "--std", "1"], "'inf' is not a number"),
@@ -655,7 +669,7 @@ def test_report_and_explore_hand_the_model_over(model, run, tmp_path, monkeypatc
     assert calls[0] == (
         WienerKernelRegressor,
         tmp_path / "r.html",
-        {"title": "Mine", "target_name": None},
+        {"title": "Mine", "target_name": None, "source": model.name},
     )
     assert calls[1] == (WienerKernelRegressor, {"port": 5007, "open_browser": False})
     assert calls[2][0] is type(None)
@@ -769,3 +783,372 @@ def test_a_missing_package_of_an_extra_is_one_line(monkeypatch, capsys):
     with pytest.raises(SystemExit) as stop:
         main()
     assert str(stop.value) == "wienerkernel: explore needs Bokeh: pip install 'wienerkernel[explore]'"
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """A table of 300 samples of two inputs."""
+    rng, path = np.random.default_rng(0), tmp_path_factory.mktemp("large") / "large.csv"
+    X = rng.uniform(0, 6, (300, 2))
+    y = np.sin(X[:, 0]) + 0.3 * X[:, 1] + rng.gamma(0.5, 0.3, 300)
+    rows = "\n".join(f"{a},{b},{c}" for a, b, c in np.column_stack([X, y]))
+    path.write_text(f"a,b,y\n{rows}\n", encoding="utf-8")
+    return path
+
+
+def test_scores_of_a_random_selection_say_so(large, run, monkeypatch, tmp_path):
+    monkeypatch.setattr("wienerkernel.evaluation.report.scores.MAX_SCORED", 50)
+    options = "--approximation", "neighbors", "--noise", "norm", "-o", tmp_path / "model.wk"
+    assert "leave-one-out scores of 50 random samples\n" in run("fit", large, "-t", "y", *options)[1]
+
+
+def test_messages_name_columns_as_options_do(fails, tmp_path):
+    path = tmp_path / "d.csv"
+    path.write_text(',"a, C",b,y\n1,2,3,one\n2,3,5,two\n', encoding="utf-8")
+    assert fails("fit", path, "-t", "y", "--inputs", "z").endswith(
+        """there is no column 'z'; the columns are "a, C", b, y"""
+    )
+    path.write_text("a,b,y\n2,3,one\n3,5,two\n", encoding="utf-8")
+    assert fails("fit", path, "-t", "y").endswith("column 'y': 'one' is not a number")  # not an input
+
+
+def test_few_samples_do_not_tell_whether_intervals_are_right(run, tmp_path):
+    path = tmp_path / "d.csv"
+    path.write_text("x,y\n1,2\n2,3.5\n3,4\n", encoding="utf-8")
+    shown = run("fit", path, "-t", "y", "--noise", "norm", "-o", tmp_path / "m.wk")[1]
+    assert "Too few samples to check the intervals" in shown
+    assert "\n  noise      norm(" in shown
+    assert "\n  aleatoric  0." in shown  # aligned
+
+
+@pytest.mark.parametrize("approximation", ["neighbors", "features"])
+def test_approximate_models_are_fitted_predicted_and_reported(approximation, large, run, fails, tmp_path):
+    model, predictions = tmp_path / "model.wk", tmp_path / "predictions.csv"
+    _, out, _ = run("fit", large, "--target", "y", "--approximation", approximation, "-o", model)
+    assert f"approximate: {approximation.capitalize()}(" in out
+    assert "computational" in out
+    assert "random samples" not in out  # all are scored
+    assert run("predict", model, large, "-o", predictions)[0] == 0
+    assert "std_computational" in predictions.read_text().splitlines()[0]
+    assert run("report", model, "-o", tmp_path / "report.html")[0] == 0
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "The solution is approximate" in page
+    assert "Scores are omitted" not in page
+    assert "needs an exact model" in fails("plan", model)
+    assert "needs an exact model" in fails("explore", model, "--no-browser")
+
+
+def test_auto_is_exact_for_few_inputs_and_normal_noise_is_assumed_for_many(large, run, tmp_path, monkeypatch):
+    _, out, _ = run("fit", large, "--target", "y", "-o", tmp_path / "exact.wk")
+    assert "approximate" not in out
+    for module in ("approximation", "condition"):
+        monkeypatch.setattr(f"wienerkernel.scale.{module}.EXACT_PLACES", 100)
+    _, out, messages = run("fit", large, "--target", "y", "-o", tmp_path / "model.wk")
+    assert "solution   approximate" in out
+    assert "more than 100 distinct rows" in messages
+
+
+# ---- tables as they come
+
+
+@pytest.fixture(scope="module")
+def messy(tmp_path_factory):
+    """A table with row numbers, gaps, texts, dates, a name with a comma, replicates and two targets."""
+    rng, n = np.random.default_rng(0), 40
+    temperature, color = rng.uniform(10, 40, n).round(1), rng.choice(["red", "green", "blue"], n)
+    path = tmp_path_factory.mktemp("messy") / "messy.csv"
+    lines = [',"temp, C",color,day,batch,y,z']
+    for k in range(n):
+        y = np.sin(temperature[k] / 5) + (color[k] == "red") + 0.1 * rng.normal()
+        t, c = "" if k == 3 else temperature[k], "NA" if k == 9 else color[k]
+        lines.append(f"{k},{t},{c},2024-01-{1 + k % 28:02d},{k // 2},{y:.4f},{y + rng.normal():.4f}")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+QUICK = ["--noise", "norm(0, 0.3)", "--tuning", "none"]
+
+
+def test_one_missing_value_is_refused_with_the_remedy_or_dropped_and_counted(messy, run, fails, tmp_path):
+    command = ["fit", messy, "-t", "y", "--inputs", '"temp, C",color,day', *QUICK, "-o", tmp_path / "m.wk"]
+    said = fails(*command)
+    assert "row 5, column 'temp, C': the cell is empty" in said
+    assert said.endswith("--missing drop skips rows without a value")
+    code, shown, said = run(*command, "--missing", "drop")
+    assert code == 0, said
+    assert "note: 2 of 40 rows are not used: a value is missing" in said
+    assert "note: column 'color': text, one-hot (3 values, 3 inputs): blue, green, red" in said
+    assert "note: column 'day': dates, as days since 2024-01-01" in said
+    assert shown.startswith(
+        '38 samples of y against "temp, C", color=blue, color=green, color=red, day (days since'
+    )
+    assert load(tmp_path / "m.wk").posterior_.n_samples == 38
+
+
+def test_the_same_columns_are_made_in_predict_and_plan(messy, run, fails, tmp_path):
+    model, names = tmp_path / "m.wk", '"temp, C",color,day'
+    run("fit", messy, "-t", "y", "--inputs", names, "--missing", "drop", *QUICK, "-o", model)
+    (tmp_path / "new.csv").write_text('color,day,"temp, C"\nred,2024-02-01,20\nblue,2023-12-31,30.5\n')
+    code, shown, said = run("predict", model, tmp_path / "new.csv")
+    assert code == 0, said
+    fitted = load(model)
+    expected = fitted.posterior_.mean(np.array([[20, 0, 0, 1, 31.0], [30.5, 1, 0, 0, -1.0]]))
+    np.testing.assert_allclose([float(row["mean"]) for row in rows_of(shown)], expected)
+    code, shown, said = run("predict", model, messy, "--missing", "drop")
+    assert (code, len(rows_of(shown))) == (0, 38)
+    assert "note: 2 of 40 rows are left out: a value is missing" in said
+    assert "--missing drop skips" in fails("predict", model, messy, "-o", tmp_path / "p.csv")
+    (tmp_path / "pink.csv").write_text('color,day,"temp, C"\npink,2024-02-01,20\n')
+    message = "row 2, column 'color': 'pink' is not among the values that the model knows: blue, green, red"
+    assert message in fails("predict", model, tmp_path / "pink.csv", "-o", tmp_path / "p.csv")
+    at = ["--at", '"temp, C=20",color=red', "--at", "day=2024-01-20", "--std", "0.1"]
+    code, shown, said = run("plan", model, *at)
+    assert code == 0, said
+    assert "At temp, C = 20, color = red, day = 2024-01-20 the standard deviation" in shown
+    pattern = r"helps most at temp, C = \d+\.\d, color = (red|green|blue), day = 2024-01-\d\d \("
+    assert re.search(pattern, shown), "with as many digits as the data have"
+    assert "pink" in fails(
+        "plan", model, "--at", '"temp, C=20",color=pink,day=2024-01-20', "--std", "1", expected=2
+    )
+    code, shown, said = run("plan", model, "--candidates", tmp_path / "new.csv")
+    assert code == 0, said
+    assert "At the 2 inputs of" in shown
+    assert ("day = 2024-02-01" in shown) != ("day = 2023-12-31" in shown)
+    (tmp_path / "other.csv").write_text("x\n1\n")
+    assert "there is no column 'temp, C'" in run("plan", model, "--candidates", tmp_path / "other.csv")[2]
+
+
+def test_several_targets_have_a_summary_and_predictions_each(messy, run, tmp_path):
+    command = [
+        "fit",
+        messy,
+        "-t",
+        "y,z",
+        "--inputs",
+        "batch",
+        "--missing",
+        "drop",
+        "-o",
+        tmp_path / "m.wk",
+        "--force",
+    ]
+    for noise in ("norm", "auto"):
+        code, shown, said = run(*command, "--noise", noise)
+        assert code == 0, said
+        assert shown.count("leave-one-out scores") == shown.count("verdict") == 2
+        assert "samples of y, z against batch" in shown
+        code, shown, said = run("predict", tmp_path / "m.wk", messy, "--missing", "drop")
+        assert code == 0, said
+        assert {"mean_y", "mean_z", "lower_y", "std_noise_z"} <= set(rows_of(shown)[0])
+
+
+def test_replicates_of_a_group_have_the_same_input(messy, run, fails, tmp_path):
+    command = [
+        "fit",
+        messy,
+        "-t",
+        "y",
+        "--inputs",
+        '"temp, C"',
+        "--group",
+        "batch",
+        *QUICK,
+        "--missing",
+        "drop",
+    ]
+    code, _, said = run(*command, "-o", tmp_path / "m.wk")
+    assert code == 0, said
+    model = load(tmp_path / "m.wk")
+    assert "20 groups of replicates: inputs are averaged in each, by at most" in said
+    samples, rows = (
+        model.posterior_.smoother.samples,
+        [row for row in rows_of(messy.read_text()) if row["temp, C"]],
+    )
+    batch, temperature = (np.array([float(row[name]) for row in rows]) for name in ("batch", "temp, C"))
+    expected = [temperature[batch == each].mean() for each in batch]
+    np.testing.assert_allclose(samples.places[samples.index, 0], expected)
+    assert samples.n_places <= 20
+    bad = [
+        "fit",
+        messy,
+        "-t",
+        "y",
+        "--inputs",
+        "color",
+        "--group",
+        "batch",
+        "--missing",
+        "drop",
+        "-o",
+        tmp_path / "b.wk",
+    ]
+    assert "several values in one group" in " ".join(run(*bad)[2].split())
+
+
+@pytest.mark.parametrize("name", ["", "Unnamed: 0"])
+def test_columns_without_a_name_and_row_numbers_are_told(name, run, tmp_path):
+    rows = "".join(f"{k},{k + 1},{k % 3},{k**0.5}\n" for k in range(8))
+    (tmp_path / "d.csv").write_text(f"{name},id,a,y\n{rows}")
+    code, shown, said = run("fit", tmp_path / "d.csv", "-t", "y", *QUICK, "-o", tmp_path / "m.wk")
+    assert code == 0, said
+    assert "samples of y against id, a" in shown
+    assert "is not used as an input: name it in the file to use it" in said
+    assert "note: column 'id': row numbers? Leave it out with --inputs" in said
+
+
+def test_the_summary_is_json_if_asked_for(data, run, tmp_path):
+    command = ["fit", data, "-t", "y", "--inputs", "a,b", *QUICK]
+    code, shown, said = run(*command, "--json", "-o", tmp_path / "m.wk")
+    assert code == 0, said
+    found = json.loads(shown)
+    model, (of_y,) = load(tmp_path / "m.wk"), found["targets"]
+    report = model.score_report()
+    assert (found["samples"], found["inputs"], of_y["target"]) == (30, ["a", "b"], "y")
+    assert of_y["scores"]["log_score"] == pytest.approx(report.log_score.mean())
+    assert of_y["scores"]["coverage"]["0.9"]["fraction"] == pytest.approx(report.coverage(0.9))
+    assert sum(part["share"] for part in of_y["uncertainty"].values()) == pytest.approx(1)
+    text = run(*command, "-o", tmp_path / "m.wk", "--force")[1]
+    assert f"  {of_y['verdict']}\n" in text
+    for name, value in of_y["relevance"].items():
+        assert f"  {name:<10} {value:>4.0%}" in text
+
+
+@pytest.mark.parametrize(
+    ("std", "words"),
+    [("0.02", "Intervals are too narrow"), ("3", "Intervals are too wide"), ("0.2", "calibrated")],
+)
+def test_the_verdict_says_whether_to_trust_the_intervals(std, words, run, tmp_path):
+    rng = np.random.default_rng(0)
+    x = np.linspace(0, 6, 80)
+    y = np.sin(x) + 0.2 * rng.normal(size=80)
+    np.savetxt(tmp_path / "d.csv", np.column_stack([x, y]), "%.17g", ",", header="x,y", comments="")
+    command = ["fit", tmp_path / "d.csv", "-t", "y", "--kernel", "rbf(2.0)", "--tuning", "none"]
+    shown = run(*command, "--noise", f"norm(0, {std})", "-o", tmp_path / "m.wk")[1]
+    assert words in shown.partition("verdict")[2]
+
+
+def test_a_table_of_gaps_has_no_samples(fails, model, tmp_path):
+    (tmp_path / "d.csv").write_text("x,y\n,1\n,2\n")
+    for command in (["fit", tmp_path / "d.csv", "-t", "y"], ["predict", model, tmp_path / "d.csv"]):
+        said = fails(*command, "--missing", "drop", "-o", tmp_path / "out")
+        assert "no row has a value in all columns that are used" in said
+
+
+def test_names_with_commas_are_quoted():
+    assert console.listed('a, "b, c" ,d') == ["a", "b, c", "d"]
+    assert console.listed("b, c", ["b, c", "b"]) == ["b, c"]
+    assert console.listed(" , ") == []
+    with pytest.raises(console.UsageError, match="double quotes"):
+        console.listed('a,"b')
+
+
+# ---- compare, figures, completion
+
+
+def test_models_of_different_targets_are_not_compared(run, fails, tmp_path):
+    data = tmp_path / "d.csv"
+    data.write_text("x,y,z\n" + "".join(f"{x},{x % 3},{x % 4}\n" for x in range(12)), encoding="utf-8")
+    models = [tmp_path / f"{name}.wk" for name in ("y", "z", "y,z")]
+    for model in models:
+        assert run("fit", data, "-t", model.stem, "--inputs", "x", "--noise", "norm", "-o", model)[0] == 0
+    for other in models[1:]:
+        assert fails("compare", models[0], other, "--data", data).endswith("have different targets")
+    assert fails("compare", models[0], models[2]).endswith("have different targets")
+
+
+def test_compare_ranks_models_and_says_whether_the_difference_is_clear(run, fails, tmp_path):
+    x = np.linspace(0, 6, 40)
+    y = np.sin(x) + 0.1 * np.random.default_rng(0).normal(size=40)
+    models = {}
+    for name, scale, targets in (
+        ("good", 1.0, y),
+        ("bad", 0.01, y),
+        ("same", 1.0, y),
+        ("other", 1.0, y + 1),
+    ):
+        model = WienerKernelRegressor(RBF(scale), noise="norm(0, 0.1)", tuning=None).fit(x[:, None], targets)
+        models[name] = tmp_path / f"{name}.wk"
+        save(model, models[name])
+    code, shown, said = run("compare", models["bad"], models["good"])
+    assert code == 0, said
+    lines = shown.splitlines()
+    assert lines[0] == "40 samples, each left out in turn"
+    assert lines[2].startswith(str(models["good"]))
+    assert lines[-1].startswith(f"{models['good']} predicts better than {models['bad']}: the difference is ")
+    assert "No clear difference" in run("compare", models["same"], models["good"])[1]
+    found = json.loads(run("compare", models["bad"], models["good"], "--json")[1])
+    scores = load(models["bad"]).score_report()
+    assert found[1]["model"] == str(models["bad"])
+    assert found[1]["log_score"] == pytest.approx(scores.log_score.sum())
+    assert found[1]["crps"] == pytest.approx(scores.crps.mean())
+    assert "fitted to different samples: score others with --data" in fails(
+        "compare", models["good"], models["other"]
+    )
+    (tmp_path / "new.csv").write_text("x,y\n0.5,0.4\n1.5,1.1\n3,0\n")
+    code, shown, said = run(
+        "compare", models["other"], models["good"], "--data", tmp_path / "new.csv", "--json"
+    )
+    assert code == 0, said
+    expected = load(models["good"]).score_report([[0.5], [1.5], [3]], [0.4, 1.1, 0]).log_score.sum()
+    assert json.loads(shown)[0]["log_score"] == pytest.approx(expected)
+    assert "two or more" in fails("compare", models["good"], expected=2)
+
+
+def test_models_of_a_transform_are_compared_on_the_scale_of_y(skewed, run, tmp_path):
+    data, *_ = skewed
+    names = []
+    for transform in ("none", "log"):
+        names.append(tmp_path / f"{transform}.wk")
+        command = ["fit", data, "-t", "y", "--inputs", "x", "--noise", "norm", "--transform", transform]
+        assert run(*command, "-o", names[-1])[0] == 0
+    code, shown, said = run("compare", *names)
+    assert code == 0, said
+    assert shown.splitlines()[2].startswith(str(names[1]))
+
+
+def test_fit_draws_a_figure(messy, run, fails, tmp_path):
+    command = ["fit", messy, "--inputs", '"temp, C",color,day', "--missing", "drop", *QUICK, "--force"]
+    for target, name in (("y", "one.png"), ("y,z", "two.svg")):
+        code, _, said = run(*command, "-t", target, "-o", tmp_path / "m.wk", "--plot", tmp_path / name)
+        assert code == 0, said
+        assert f"wrote {tmp_path / name}" in said
+    assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
+    assert "PNG, PDF or SVG" in fails(
+        *command, "-t", "y", "-o", tmp_path / "m.wk", "--plot", "a.jpg", expected=2
+    )
+
+
+def test_progress_is_shown_line_by_line_where_there_is_no_terminal(data, run, tmp_path, monkeypatch):
+    command = ["fit", data, "-t", "y", "--inputs", "a", "--noise", "norm", "-o", tmp_path / "m.wk", "--force"]
+    assert "evaluation" not in run(*command)[2]
+    said = run(*command, "--verbose")[2]
+    assert re.search(r"fitting: evaluation 3, objective -?[\d.e-]+ per sample, \d+\.\d s", said)
+    monkeypatch.setattr(console, "PIPED", 0.0)
+    assert "fitting: evaluation 1, objective" in run(*command)[2]
+
+
+def test_shells_complete_commands_and_options():
+    code = "import sys; sys.argv = ['wienerkernel']; from wienerkernel.cli import app; app(prog_name='wienerkernel')"
+    for words, expected in (
+        ("wienerkernel co", ["compare"]),
+        ("wienerkernel fit --noise-", ["--noise-level", "--noise-scale"]),
+    ):
+        environment = {
+            **os.environ,
+            "_WIENERKERNEL_COMPLETE": "complete_bash",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(words.count(" ")),
+        }
+        result = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment
+        )
+        assert result.stdout.split() == expected, result.stderr
+
+
+def test_parameters_at_a_bound_have_the_names_of_columns(run, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = "".join(f"{a},{b},{np.sin(6 * a):.4f}\n" for a, b in rng.uniform(size=(20, 2)))
+    (tmp_path / "d.csv").write_text(f"time,dose,y\n{rows}")
+    run("fit", tmp_path / "d.csv", "-t", "y", "--noise", "norm", "-o", tmp_path / "m.wk")
+    found = load(tmp_path / "m.wk").tuning_result_.parameters
+    assert {"kernel.k2.length_scale[time]", "kernel.k2.length_scale[dose]"} <= set(found)

@@ -63,10 +63,10 @@ def rows(path):
 
 def test_a_series(run, series, tmp_path):
     path, x = series
-    out, figure = tmp_path / "out.csv", tmp_path / "out.png"
+    out, figure, saved = tmp_path / "out.csv", tmp_path / "out.png", tmp_path / "system.wk"
     code, shown, said = run(
         path,
-        "--target",
+        "-t",
         "level",
         "--time",
         "year",
@@ -80,6 +80,8 @@ def test_a_series(run, series, tmp_path):
         out,
         "--figure",
         figure,
+        "--save",
+        saved,
     )
     assert code == 0, said
     table = rows(out)
@@ -95,8 +97,10 @@ def test_a_series(run, series, tmp_path):
         rtol=1e-6,
         atol=1e-9,
     )
-    assert "variance of level at step 4: model" in shown
+    assert "variance of level at step 4: unexplored inputs" in shown
     assert figure.read_bytes().startswith(b"\x89PNG")
+    again = Dynamics.load(saved).forecast(n_paths=300, random_state=0)
+    np.testing.assert_array_equal(again.states, expected.states)
     assert run(path, "--target", "level", "-o", out)[0] == 1  # exists
 
 
@@ -132,6 +136,31 @@ def test_trajectories_and_inputs(run, driven, tmp_path):
     assert len(held[1].splitlines()) == 7
 
 
+def test_a_season_and_the_report(run, tmp_path, monkeypatch):
+    k = np.arange(72)
+    x = np.sin(2 * np.pi * k / 12) + 0.05 * np.random.default_rng(2).standard_normal(72)
+    path, saved, page = tmp_path / "months.csv", tmp_path / "months.wk", tmp_path / "report.html"
+    path.write_text("level\n" + "\n".join(f"{v:.6f}" for v in x) + "\n")
+    code, shown, said = run(
+        path, "--target", "level", "--season", 12, "--horizon", 12, "--paths", 100, "--save", saved
+    )
+    assert code == 0, said
+    table = list(csv.DictReader(shown.splitlines()))
+    median = np.array([float(row["median"]) for row in table])
+    np.testing.assert_allclose(median, np.sin(2 * np.pi * np.arange(72, 84) / 12), atol=0.3)
+    again = Dynamics.load(saved).forecast(n_paths=100, random_state=0)  # inputs of the season go on
+    np.testing.assert_allclose(again.quantiles([0.5])[1:, 0, 0], median, rtol=1e-5)
+    monkeypatch.setattr(sys, "argv", ["wienerkernel", "report", str(saved), "-o", str(page)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert not ended.value.code
+    assert "<h2>Forecast</h2>" in page.read_text(encoding="utf-8")
+    monkeypatch.setattr(sys, "argv", ["wienerkernel", "explore", str(saved), "--no-browser"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -139,6 +168,7 @@ def test_trajectories_and_inputs(run, driven, tmp_path):
         (["--target", "level", "--horizon", 0], 2, "integer of at least 1"),
         (["--target", "level", "--lags", "0"], 2, "--lags must be positive integers"),
         (["--target", "level", "--interval", 95], 2, "--interval must lie"),
+        (["--target", "level", "--season", 1], 2, "finite number"),
         (["--target", "level", "--lags", 80], 1, "need at least 81"),
         (["--target", "level", "--future", "x.csv"], 2, "--future needs --inputs"),
         (["--target", "level", "--time", "level"], 2, "named twice"),
@@ -151,3 +181,17 @@ def test_mistakes(run, series, arguments, code, message):
     found, _, said = run(series[0], *arguments)
     assert found == code
     assert message in " ".join(said.split())
+
+
+def test_times_can_be_dates(run, tmp_path):
+    path, out = tmp_path / "days.csv", tmp_path / "out.csv"
+    days = [f"2024-02-{day:02d},{np.sin(day):.4f}" for day in range(1, 29)]
+    path.write_text("\n".join(["day,level", *days]) + "\n")
+    assert run(path, "-t", "level", "--time", "day", "--horizon", 2, "--paths", 20, "-o", out)[0] == 0
+    assert [row["day"] for row in rows(out)] == ["2024-02-29", "2024-03-01"]
+    path.write_text("\n".join(["day,level", *days[:9], *days[12:]]) + "\n")
+    code, _, said = run(path, "-t", "level", "--time", "day")
+    assert code == 1
+    assert "goes from 2024-02-09 to 2024-02-13 where the usual step is 1 days; without --time" in said
+    path.write_text("day,level\n" + "mon,1\ntue,2\n" * 5)
+    assert "has texts, but --time needs numbers, or dates" in run(path, "-t", "level", "--time", "day")[2]

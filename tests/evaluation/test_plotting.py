@@ -1,11 +1,16 @@
 """Names and colors of all figures: one per cause, and apart for every reader."""
 
+import sys
 from itertools import pairwise
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from wienerkernel import RBF, TubeDisplay, WienerKernelRegressor
+from wienerkernel import RBF, ScoreDisplay, TubeDisplay, WienerKernelRegressor
 from wienerkernel.evaluation.report import contents, page
 from wienerkernel.palette import CAUSES, COLORS, LAWS, LIGHT
 from wienerkernel.posterior.separate import causes
@@ -23,6 +28,12 @@ def contrast(one, other):
 
     low, high = sorted((luminance(one), luminance(other)))
     return (high + 0.05) / (low + 0.05)
+
+
+@pytest.fixture(autouse=True)
+def _closed():
+    yield
+    plt.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +72,7 @@ def test_tubes_of_a_transformed_response_are_on_the_transformed_scale():
 
 
 def test_the_report_takes_names_and_colors_from_the_one_table(model):
-    html = page(contents(model))
+    html = page([contents(model)])
     for name, (light, dark) in COLORS.items():
         assert f"--{name}: light-dark({light}, {dark});" in html
         assert html.count(light) == 1
@@ -75,7 +86,7 @@ def test_unsorted_points_make_the_same_tubes_and_named_columns_label_the_axis(mo
     display = TubeDisplay.from_estimator(model, x)
     assert np.array_equal(display.x, np.sort(x))
     assert np.array_equal(display.mean, model.predict(np.sort(x)[:, None]))
-    assert display.ax_.get_xlabel() == ""
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("x", "y")
     model.feature_names_in_ = np.array(["time"], dtype=object)
     try:
         assert TubeDisplay.from_estimator(model, x).ax_.get_xlabel() == "time"
@@ -83,7 +94,85 @@ def test_unsorted_points_make_the_same_tubes_and_named_columns_label_the_axis(mo
         del model.feature_names_in_
 
 
-def test_a_model_of_two_inputs_has_no_tubes_over_one():
-    two = WienerKernelRegressor(RBF(1.0), tuning=None).fit([[0.0, 1.0], [1.0, 0.0]], [0.0, 1.0])
-    with pytest.raises(ValueError, match="one input, got 2"):
-        TubeDisplay.from_estimator(two, [0.0, 1.0])
+def test_the_samples_of_the_model_are_shown_by_default(model):
+    display = TubeDisplay.from_estimator(model)
+    x, y = display.data
+    np.testing.assert_allclose(y, np.sin(x))
+    assert (display.x[0], display.x[-1]) == (0, 6)
+    assert [text.get_text() for text in display.ax_.get_legend().get_texts()][-2:] == ["mean", "data"]
+
+
+@pytest.fixture(scope="module")
+def frame():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.uniform(0, 6, 40), "b": rng.uniform(-1, 1, 40)})
+    return table, pd.Series(np.sin(table.a) + table.b, name="height")
+
+
+def test_any_input_of_several_can_be_the_axis(frame):
+    X, y = frame
+    model = WienerKernelRegressor(RBF([1.0, 2.0]), noise="norm(0, 0.1)", tuning=None).fit(X, y)
+    display = TubeDisplay.from_estimator(model, X, y, feature="b", at=[2.0, 0.0])
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("b", "height")
+    line = np.column_stack([np.full(len(display.x), 2.0), display.x])
+    np.testing.assert_allclose(display.mean, model.posterior_.mean(line))
+    np.testing.assert_array_equal(display.data[0], X.b)
+    onto = np.column_stack([np.full(len(X), 2.0), X.b])
+    residuals = y - model.posterior_.mean(X.to_numpy())
+    np.testing.assert_allclose(display.data[1], model.posterior_.mean(onto) + residuals)
+    assert "partial residuals" in [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    middle = TubeDisplay.from_estimator(model, feature=1)
+    nearest = np.unique([model.posterior_.mean(np.array([[a, display.x[0]]])) for a in X.a])
+    assert np.min(np.abs(nearest - middle.mean[0])) < 1e-12
+    for wrong in ("c", 2, -1):
+        with pytest.raises(ValueError, match="feature must be"):
+            TubeDisplay.from_estimator(model, feature=wrong)
+    with pytest.raises(ValueError, match="at must have shape"):
+        TubeDisplay.from_estimator(model, at=[1.0])
+
+
+def test_pipelines_are_shown_in_units_of_their_inputs(frame):
+    X, y = frame
+    steps = StandardScaler(), WienerKernelRegressor(RBF([1.0, 2.0]), noise="norm(0, 0.1)", tuning=None)
+    pipeline = make_pipeline(*steps).fit(X, y)
+    display = TubeDisplay.from_estimator(pipeline, X, y, feature="a", at=[0.0, 0.5])
+    line = X.iloc[[0] * len(display.x)].assign(a=display.x, b=0.5)
+    np.testing.assert_allclose(display.mean, pipeline.predict(line))
+    assert display.ax_.get_xlabel() == "a"
+    with pytest.raises(ValueError, match="needs X"):
+        TubeDisplay.from_estimator(pipeline)
+    scores = ScoreDisplay.from_estimator(pipeline, X, y)
+    expected = steps[1].score_report(steps[0].transform(X), y)
+    np.testing.assert_array_equal(scores.report.pit, expected.pit)
+
+
+@pytest.mark.parametrize("noise", ["norm(0, 0.3)", "auto"])
+def test_every_output_can_be_shown(noise):
+    X = np.linspace(0, 6, 12)[:, None]
+    y = np.column_stack([np.sin(X[:, 0]), 100 + np.cos(X[:, 0])])
+    model = WienerKernelRegressor(noise=noise, tuning="likelihood").fit(X, y)
+    display = TubeDisplay.from_estimator(model, output=1)
+    assert display.ax_.get_ylabel().startswith("y2")
+    assert display.mean.shape == display.uncertainty.total.shape == display.x.shape
+    if noise != "auto":
+        np.testing.assert_allclose(display.data[1], y[:, 1])
+
+
+def test_displays_draw_on_given_axes(model):
+    figure, axes = plt.subplots(2, 3)
+    assert TubeDisplay.from_estimator(model, ax=axes[0, 0]).ax_ is axes[0, 0]
+    assert model.score_report().plot(ax=axes[1]).axes_[2] is axes[1, 2]
+    assert ScoreDisplay.from_estimator(model, ax=axes[1]).axes_[0] is axes[1, 0]
+    plt.close(figure)
+
+
+def test_without_matplotlib_the_message_says_what_to_install(model, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"pip install 'wienerkernel\[plot\]'"):
+        TubeDisplay.from_estimator(model, [0.0, 1.0])
+
+
+def test_other_estimators_are_refused():
+    with pytest.raises(TypeError, match="a pipeline that ends in one, got LinearRegression"):
+        TubeDisplay.from_estimator(LinearRegression().fit([[0.0], [1.0]], [0.0, 1.0]))

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import UTC, datetime
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from browser import chromium, console_errors, overflow, requested_addresses, set_color_scheme, set_width
 from scipy import stats
+from sklearn.base import clone
 
-from wienerkernel import RBF, Mixture, WienerKernelRegressor
+from wienerkernel import RBF, Mixture, WienerKernelRegressor, __version__
 from wienerkernel.evaluation.diagnostics import score_report
+from wienerkernel.evaluation.relevance import exclusive, relevance
 from wienerkernel.evaluation.report import contents, page, write_report
 from wienerkernel.evaluation.report import numbers as numbers_room
 from wienerkernel.evaluation.report import scores as scores_room
+from wienerkernel.evaluation.report.choices import strength
+from wienerkernel.evaluation.report.numbers import unit_of
+from wienerkernel.evaluation.report.slices import path
 
 __all__ = ["chromium"]
 
@@ -107,14 +114,14 @@ def test_variances_and_shares_are_those_of_the_model(model, told):
 def test_data_are_the_observations_with_the_mean_of_the_noise():
     X, y = [[0.0], [1.0], [2.0]], [3.0, -1.0, 0.5]
     model = WienerKernelRegressor(RBF(1.0), noise=GAMMA, tuning=None).fit(X, y, noise_scale=[1.0, 2.0, 0.5])
-    assert contents(model)["data"]["y"] == [pytest.approx(y)]
+    assert contents(model)["slices"][0]["data"]["y"] == [pytest.approx(y)]
 
 
 def test_scores_are_those_of_the_score_report(model, told):
     told, report = told["scores"], score_report(model)
     assert told["scored"] == 25
     for name, value in report.summary().items():
-        assert told["summary"][name] == pytest.approx(value, rel=1e-4)
+        assert told["summary"][name] == pytest.approx([value] if name == "crps" else value, rel=1e-4)
     assert sum(told["pit"]["counts"]) == 25
     noise, residuals = report.quantile_pairs()
     np.testing.assert_allclose(told["pairs"]["residual"], residuals, rtol=1e-5)
@@ -133,12 +140,19 @@ def test_band_of_the_histogram_holds_95_percent_of_the_counts_of_uniform_numbers
 def test_many_samples_are_thinned_and_the_page_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(numbers_room, "MAX_DATA", 30)
     monkeypatch.setattr(scores_room, "MAX_SCORED", 20)
-    model = _model(n=60, noise="norm(0, 1)")
+    model = _model(n=60, noise="uniform(-1, 2)")
     told = contents(model)
     assert told["data"]["shown"] == 30 == len(told["slices"][0]["data"]["x"])
     assert told["scores"]["scored"] == 20
     path = write_report(model, tmp_path / "report.html")
-    assert "20 of the 60 samples" in path.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8")
+    assert "20 of the 60 samples" in text
+    assert "; scores of 20 of them, chosen at random" in text
+
+
+def test_normal_laws_are_cheap_and_all_scored(monkeypatch):
+    monkeypatch.setattr(scores_room, "MAX_SCORED", 20)
+    assert contents(_model(n=60, noise="norm(0, 1)"))["scores"]["scored"] == 60
 
 
 def test_too_many_places_leave_the_scores_out(monkeypatch):
@@ -152,7 +166,7 @@ def test_correlated_noise_leaves_the_scores_out_and_says_why(tmp_path):
     model = WienerKernelRegressor(RBF(1.0), noise=GAMMA, tuning=None).fit(X, X[:, 0], noise_scale=scale)
     path = write_report(model, tmp_path / "report.html")
     assert "independent noise" in path.read_text(encoding="utf-8")
-    assert contents(model)["data"]["y"] == [pytest.approx([0.0, 1.0, 2.0, 3.0])]
+    assert contents(model)["slices"][0]["data"]["y"] == [pytest.approx([0.0, 1.0, 2.0, 3.0])]
 
 
 def test_each_input_has_a_slice_through_one_sample():
@@ -173,6 +187,211 @@ def test_samples_on_the_slice_are_near_and_others_are_not():
     assert contents(model)["slices"][0]["data"]["nearness"] == [1.0, 1.0, 1.0, 0.0]
 
 
+def test_correlated_inputs_change_together_along_a_slice():
+    """Where all others are fixed, the ends of the slice are far from any sample."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=200)
+    X = np.column_stack([z, z**2 + 0.1 * rng.normal(size=200), rng.normal(size=200)])
+    model = WienerKernelRegressor(RBF(0.5), noise="norm(0, 0.1)", tuning=None).fit(X, z)
+    part = contents(model, input_names=["a", "b", "c"])["slices"][0]
+    assert part["follow"] == ["b"]
+    assert [item["name"] for item in part["base"]] == ["c"]
+    along = path(X, 0)
+    at = along(np.linspace(-1.5, 1.5, 31))
+    np.testing.assert_allclose(at[:, 1], at[:, 0] ** 2, atol=0.1)
+    inside = np.array(part["x"]) ** 2 < 4
+    assert np.max(np.array(part["variance"]["model"])[inside]) < 0.5  # with b fixed, it is the prior's: 1
+    assert "b as in the data" in page([contents(model, input_names=["a", "b", "c"])])
+
+
+def test_one_hot_columns_change_together_along_a_slice():
+    codes = np.eye(4)[np.arange(40) % 4]
+    X = np.column_stack([np.linspace(0, 1, 40), codes])
+    along = path(X, 1)
+    assert along.follow.tolist() == [2, 3, 4]
+    np.testing.assert_allclose(along(np.array([1.0]))[0, 1:], [1, 0, 0, 0], atol=1e-12)
+    np.testing.assert_allclose(along(np.array([0.0]))[0, 1:], [0, 1 / 3, 1 / 3, 1 / 3], atol=1e-12)
+
+
+def test_samples_are_moved_to_the_slice_along_the_mean():
+    model = _model(n=30, d=2, noise="norm(0, 1)")
+    part = contents(model)["slices"][1]
+    samples = model.posterior_.smoother.samples
+    X, y = samples.places[samples.index], model.posterior_.observed()[:, 0]
+    onto = X.copy()
+    onto[:, 0] = part["base"][0]["value"]
+    np.testing.assert_allclose(
+        part["data"]["y"][0], y - model.predict(X) + model.predict(onto), rtol=1e-3, atol=1e-3
+    )
+
+
+def test_inputs_that_are_independent_do_not_follow():
+    X = np.random.default_rng(0).uniform(size=(25, 4))
+    for j in range(4):
+        along = path(X, j)
+        assert not len(along.follow)
+        assert any(np.array_equal(along.base, row) for row in X)
+    few = path(X[:3], 0)
+    assert not len(few.follow)
+
+
+def test_relevance_of_a_sum_is_the_standard_deviation_of_each_term():
+    X = np.random.default_rng(0).uniform(-1, 1, (300, 3))
+    terms = np.column_stack([2 * X[:, 0], np.sin(2 * X[:, 1]), 0 * X[:, 2]])
+    mean = SimpleNamespace(mean=lambda Z: 2 * Z[:, 0] + np.sin(2 * Z[:, 1]))
+    found = relevance(mean, X)
+    np.testing.assert_allclose(found[:, 0], terms.std(axis=0), rtol=0.1)
+    assert found[2, 0] == 0
+    assert relevance(mean, X[:1]).shape == (3, 1)
+
+
+def test_relevance_of_one_hot_columns_is_that_of_the_category():
+    kind = np.random.default_rng(0).integers(3, size=300)
+    X = np.column_stack([np.linspace(0, 1, 300), np.eye(3)[kind], np.arange(300) % 2])
+    effect = np.array([1.0, -2.0, 4.0])
+    mean = SimpleNamespace(mean=lambda Z: Z[:, 1:4] @ effect)
+    assert exclusive(X).tolist() == [
+        [1 <= j <= 3 and 1 <= k <= 3 and j != k for k in range(5)] for j in range(5)
+    ]
+    found = relevance(mean, X, exclusive(X))[:, 0]
+    np.testing.assert_allclose(found[1:4], effect[kind].std(), rtol=0.1)
+    assert found[0] == found[4] == 0
+    model = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.1)", tuning=None).fit(
+        X[:60, :4], effect[kind[:60]]
+    )
+    told = contents(model)
+    assert len({column["relevance"][0] for column in told["columns"][1:4]}) == 1
+    assert "One-hot columns change together" in page([told])
+
+
+def test_scores_in_units_of_y_are_those_of_each_output():
+    X = np.linspace(0, 6, 25)[:, None]
+    y = np.sin(X) * [1.0, 1000.0] + np.random.default_rng(0).normal(0, [0.1, 100.0], (25, 2))
+    model = WienerKernelRegressor(noise="norm").fit(X, y)
+    told, report = contents(model)["scores"]["summary"], score_report(model)
+    errors = report.values - report.law.mean()
+    np.testing.assert_allclose(told["rmse"], np.sqrt(np.mean(errors**2, axis=0)), rtol=1e-4)
+    np.testing.assert_allclose(told["crps"], report.crps.mean(axis=0), rtol=1e-4)
+    np.testing.assert_allclose(told["r2"], 1 - np.mean(errors**2, axis=0) / y.var(axis=0), rtol=1e-4)
+
+
+def test_residuals_are_those_of_leave_one_out(model, told):
+    told, left_out = told["scores"]["residuals"][0], model.loo()
+    smoother = model.posterior_.smoother
+    observed = model.posterior_.observed()[:, 0]
+    np.testing.assert_allclose(told["observed"], observed, rtol=1e-5)
+    np.testing.assert_allclose(told["against"][0]["x"], left_out.mean + 0.5, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        told["standardized"], left_out.residual / np.sqrt(left_out.total), rtol=1e-4, atol=1e-5
+    )
+    np.testing.assert_allclose(
+        told["against"][1]["x"], smoother.places[smoother.samples.index][:, 0], rtol=1e-5
+    )
+
+
+def test_residuals_of_a_transformed_model_are_on_the_scale_of_y():
+    X = np.linspace(0, 5, 40)[:, None]
+    y = np.exp(np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=40))
+    model = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.1)", transform="log", tuning=None).fit(X, y)
+    told = contents(model)
+    np.testing.assert_allclose(told["scores"]["residuals"][0]["observed"], y, rtol=1e-5)
+    without = [np.arange(40) != k for k in (7, 31)]
+    refits = [clone(model).fit(X[rows], y[rows]) for rows in without]
+    predicted = [
+        refit.predict_distribution(X[~rows], of="observation").mean()[0]
+        for refit, rows in zip(refits, without, strict=True)
+    ]
+    at = np.array(told["scores"]["residuals"][0]["against"][0]["x"])
+    np.testing.assert_allclose(at[[7, 31]], predicted, rtol=1e-4)
+    assert told["columns"][0]["range"][0] == pytest.approx(y.min(), rel=1e-5)
+
+
+@pytest.mark.parametrize(("slope", "depends"), [(0.0, False), (1.0, True)])
+def test_a_dependence_of_residuals_is_told_from_chance(slope, depends):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, 200)
+    found = scores_room.binned(x, slope * x + rng.normal(size=200))
+    assert found["depends"] is depends
+    assert len(found["x"]) == 12
+
+
+def test_chance_alone_is_rarely_taken_for_a_dependence():
+    rng = np.random.default_rng(1)
+    found = [scores_room.binned(rng.uniform(size=150), rng.normal(size=150))["depends"] for _ in range(300)]
+    assert np.mean(found) < 0.03
+
+
+def test_noise_level_is_that_of_the_model_with_an_interval():
+    X = np.linspace(0, 5, 80)[:, None]
+    noise = 0.05 * np.exp(X[:, 0] / 2) * np.random.default_rng(2).normal(size=80)
+    model = WienerKernelRegressor(noise="auto").fit(X, np.sin(X[:, 0]) + noise)
+    told = contents(model)
+    part = told["slices"][0]
+    exact = model.noise_.std() * model.predict_noise_scale(np.array(part["x"])[:, None])
+    np.testing.assert_allclose(part["level"]["std"], exact, rtol=1e-4)
+    assert np.all(np.array(part["level"]["low"]) < exact)
+    assert np.all(np.array(part["level"]["high"]) > exact)
+    rows = {row["choice"]: row for row in told["choices"]}
+    assert rows["noise level"]["sure"] == "very strong"
+    assert f"{model.tuning_result_.level_evidence:+.1f}" in rows["noise level"]["compared"]
+    assert rows["transform"]["sure"] == "not tried"  # some observations are negative
+
+
+def test_what_was_given_is_not_said_to_be_chosen(told):
+    assert told["choices"] == []
+    assert told["slices"][0]["level"] is None
+    assert "how sure" not in page([told])
+
+
+@pytest.mark.parametrize(
+    ("gain", "words"), [(0.2, "hardly"), (-2, "weak"), (4, "strong"), (9, "very strong")]
+)
+def test_evidence_in_words(gain, words):
+    assert strength(gain).startswith(words)
+
+
+def test_surface_is_the_prediction_over_both_inputs():
+    model = _model(n=30, d=2, outputs=2, noise="norm(0, 1)")
+    told = contents(model)["surface"]
+    grid = [[told["x"][7], told["y"][20]]]
+    mean, std = model.predict(grid, return_std=True)
+    assert [plane[20][7] for plane in told["mean"]] == pytest.approx(mean[0].tolist(), rel=1e-3, abs=1e-4)
+    assert told["function"][20][7] == pytest.approx(std[0, 0], rel=1e-3)
+    assert contents(_model(n=5, d=3, noise="norm(0, 1)"))["surface"] is None
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [("time [ms]", "ms"), ("speed (m/s)", "m/s"), ("T[K]", "K"), ("f(x)", ""), ("y", ""), ("a [b] c", "")],
+)
+def test_units_are_read_from_names(name, unit):
+    assert unit_of(name) == unit
+
+
+def test_head_has_file_date_version_and_units(tmp_path):
+    path = write_report(
+        _model(), tmp_path / "r.html", source="run7.wk", input_names=["time [ms]"], target_name="speed (m/s)"
+    )
+    text = path.read_text(encoding="utf-8")
+    assert f"run7.wk · {datetime.now(UTC):%Y-%m-%d} · wienerkernel {__version__}" in text
+    assert "in m/s; lower is better" in text
+
+
+def test_outputs_with_a_model_each_have_a_part_each(tmp_path):
+    X = np.linspace(0, 5, 30)[:, None]
+    y = np.column_stack([np.sin(X[:, 0]), 100 + 10 * np.cos(X[:, 0])])
+    y += np.random.default_rng(0).normal(size=y.shape) * [0.1, 2.0]
+    model = WienerKernelRegressor(noise="auto").fit(X, y)
+    path = write_report(model, tmp_path / "r.html", target_name=["u", "v"])
+    told = _data(path)["models"]
+    assert [part["targets"][0].split(",")[0] for part in told] == ["u", "v"]
+    alone = contents(WienerKernelRegressor(noise="auto").fit(X, y[:, 1]), target_name="v")
+    np.testing.assert_allclose(told[1]["slices"][0]["mean"], alone["slices"][0]["mean"], rtol=1e-5)
+    assert sum(tag == "article" for tag, _ in _outline(path).tags) == 2
+    with pytest.raises(ValueError, match="target_name must have 2"):
+        write_report(model, tmp_path / "r.html", target_name="u")
+
+
 def test_of_many_inputs_those_that_matter_are_shown():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (40, 11))
@@ -181,7 +400,7 @@ def test_of_many_inputs_those_that_matter_are_shown():
     told = contents(model)
     names = [part["input"] for part in told["slices"]]
     assert len(names) == 8
-    assert "the 8 inputs along which" in page(told)
+    assert "the 8 most relevant inputs" in page([told])
     assert {"x5", "x10"} <= set(names)
 
 
@@ -191,7 +410,7 @@ def test_outputs_share_the_laws_but_not_the_means():
     part = told["slices"][0]
     grid = np.array(part["x"])[:, None]
     assert told["targets"] == ["u", "v"]
-    assert len(told["data"]["y"]) == 2
+    assert len(told["slices"][0]["data"]["y"]) == 2
     exact = model.predict_quantiles(grid, [0.95], of="observation")[:, 1, 0]
     np.testing.assert_allclose(
         np.add(part["mean"][1], part["tubes"]["observation"]["high"]), exact, atol=2e-5
@@ -230,7 +449,7 @@ def test_wrong_number_of_names_is_an_error(options, message):
 def test_ugly_models_have_reports_too(tmp_path, n, scale, noise):
     model = _model(n=n, scale=scale, noise=noise)
     path = write_report(model, tmp_path / "report.html")
-    told = _data(path)
+    told = _data(path)["models"][0]
     assert told["summary"]["samples"] == n
     assert all(np.isfinite(told["slices"][0]["mean"][0]))
 
@@ -262,7 +481,7 @@ def test_hostile_names_stay_text(tmp_path):
     assert [attrs.get("type") for tag, attrs in outline.tags if tag == "script"] == ["application/json", None]
     assert HOSTILE in "".join(outline.words)
     told = _data(path)
-    assert told["title"] == told["inputs"][0] == told["targets"][0] == HOSTILE
+    assert told["title"] == told["models"][0]["inputs"][0] == told["models"][0]["targets"][0] == HOSTILE
 
 
 def test_the_file_is_small_and_refers_to_nothing_outside(tmp_path):
@@ -277,11 +496,13 @@ def test_the_file_is_small_and_refers_to_nothing_outside(tmp_path):
 
 def test_numbers_are_in_the_page_without_scripts(told, tmp_path):
     path = tmp_path / "report.html"
-    path.write_text(page(told), encoding="utf-8")
+    path.write_text(page([told]), encoding="utf-8")
     words = " ".join(_outline(path).words)
     assert f"{told['slices'][0]['mean'][0][60]:.4g}".replace("-", "−") in words
-    assert f"{told['scores']['summary']['crps']:.4g}" in words
+    assert f"{told['scores']['summary']['crps'][0]:.4g}" in words
     assert "need JavaScript" in words
+    poor = {**told["scores"], "summary": {**told["scores"]["summary"], "r2": [-0.042]}}
+    assert "R² −0.042" in page([{**told, "scores": poor}])
     assert "of the variance" in words
 
 
@@ -361,7 +582,10 @@ def test_pointing_at_the_curve_shows_its_numbers(opened):
         (".tubes svg", "mean"),
         (".density svg", "density"),
         (".causes svg", "%"),
-        ("#pit svg", "PIT"),
+        (".surface svg", "mean"),
+        (".pit svg", "PIT"),
+        (".residuals svg", "observed"),
+        (".residuals figure:nth-child(3) svg", "around"),
     ]:
         plot = opened.find_elements("css selector", selector)[0]
         opened.execute_script("arguments[0].scrollIntoView({block: 'center'})", plot)
@@ -391,7 +615,7 @@ def test_output_can_be_chosen(opened):
     from selenium.webdriver.support.ui import Select
 
     before = opened.find_element("css selector", ".tubes path.line.mean").get_attribute("d")
-    Select(opened.find_element("id", "output")).select_by_visible_text("y2")
+    Select(opened.find_element("css selector", "select.output")).select_by_visible_text("y2")
     assert opened.find_element("css selector", ".tubes path.line.mean").get_attribute("d") != before
 
 
@@ -428,7 +652,7 @@ def test_the_scores_are_read_for_the_user(std, reading):
     X = np.linspace(0, 10, 80)[:, None]
     y = np.sin(X[:, 0]) + np.random.default_rng(0).normal(scale=0.4, size=80)
     texts = [
-        page(contents(WienerKernelRegressor(RBF(1.5), noise=f"norm(0, {value})", tuning=None).fit(X, y)))
+        page([contents(WienerKernelRegressor(RBF(1.5), noise=f"norm(0, {value})", tuning=None).fit(X, y))])
         for value in (std, 0.4)
     ]
     assert [text.count(reading) for text in texts] == [3, 0]

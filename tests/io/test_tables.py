@@ -53,7 +53,7 @@ def test_columns_come_in_the_order_they_are_asked_for(tmp_path):
     [
         ("x,y\n1,2\n3,abc\n", r"data.csv, row 3, column 'y': 'abc' is not a number$"),
         ("x,y\n1,2\n\n3,\n", r"row 4, column 'y': the cell is empty"),
-        ("x,y\n1,2\nNA,3\n", r"row 3, column 'x': 'NA' is not a number; every row needs a number here"),
+        ("x,y\n1,2\nNA,3\n", r"row 3, column 'x': 'NA' is not a number; every row needs a value here"),
         ("x,y\n1,nan\n", r"row 2, column 'y': nan is not a finite number"),
         ("x,y\n-inf,1\n", r"row 2, column 'x': -inf is not a finite number"),
         ("x;y\n1;2,5\n", r"row 2, column 'y': '2,5' is not a number; use a decimal point"),
@@ -292,7 +292,7 @@ NOT_NUMBERS = [
 def test_texts_that_only_python_takes_for_numbers_are_none(text, tmp_path):
     with pytest.raises(ValueError, match="is not a number"):
         number(text, special=True)
-    with pytest.raises(ValueError, match=r"data.csv, row 3, column 'x': .*number"):
+    with pytest.raises(ValueError, match=r"data.csv, row 3, column 'x': .*(number|value)"):
         numbers(write(tmp_path, f'x,y\n1,2\n"{text}",3\n'), "x")
 
 

@@ -9,7 +9,7 @@ from law.cases import HARD, LAWS, check, sum_std
 from scipy import stats
 
 from wienerkernel import LinearCombination
-from wienerkernel.law.corners import corners
+from wienerkernel.law.corners import GOOD, corners
 from wienerkernel.law.graded import Graded
 from wienerkernel.noise import Mixture, as_noise
 
@@ -37,7 +37,8 @@ def test_the_exponents_of_poles_zeros_and_jumps_are_found(law, exponents, step):
 def test_the_sum_over_corners_is_kummers_function(t):
     known = corners(as_noise(stats.beta(0.3, 0.1)))
     exact = complex(mpmath.hyp1f1(0.3, 0.4, mpmath.mpc(0, t)))
-    assert abs(complex(known.phi(np.array([t]))[0]) - exact) < 2e-14
+    assert known.error < GOOD
+    assert abs(complex(known.phi(np.array([t]))[0]) - exact) < 2 * known.error  # which is seen at some probes
 
 
 def test_a_mixture_has_the_corners_of_its_components_and_its_atoms():

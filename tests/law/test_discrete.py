@@ -7,7 +7,9 @@ import itertools
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import ndtr
 
+from wienerkernel import Mixture
 from wienerkernel.law import AccuracyWarning, LinearCombination
 
 
@@ -149,3 +151,42 @@ def test_recorded_values_on_a_fine_grid_are_not_taken_for_a_smooth_law():
     exact = np.cumsum(np.fft.irfft(transform, n))[np.floor(1e4 * y + 1e-3).astype(int) - lowest]
     assert np.all(np.abs(cdf - exact) <= error + 1e-10)
     np.testing.assert_allclose(LinearCombination(values, weights).cdf(y), exact, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("weights", [[1.0, -0.7, 0.4, -1.3, 0.9], [1.0, 0.5, 0.25, 0.125, 0.0625, 0.03]])
+@pytest.mark.parametrize("law", ["expon()", "norm()"])
+def test_many_atoms_beside_a_continuous_law_equal_the_sum_over_all_choices(law, weights):
+    w, y = np.array(weights), np.array([-1.3, -0.35, 0.0, 0.3, 0.30000001, 1.7, 40.0])
+    expected = np.zeros(len(y))
+    for kind in itertools.product((0, 1, 2), repeat=len(w)):  # the atoms 0 and 1, or the law
+        kind = np.array(kind)
+        probability = np.prod(np.where(kind == 2, 0.5, 0.25))
+        rest, loc = w[kind == 2], w[kind == 1].sum()
+        # an atom may be rounded
+        at_most = LinearCombination(law, rest, loc=loc).cdf(y) if len(rest) else y + 1e-12 >= loc
+        expected += probability * at_most
+    Y = LinearCombination(Mixture([[0.0, 1.0], law], [0.5, 0.5]), w)
+    cdf, error = Y.cdf(y, return_error=True)
+    np.testing.assert_allclose(cdf, expected, atol=2e-12)
+    assert np.all(error < 1e-11)
+    atom = w[0] + w[1]
+    jump = Y.cdf(atom) - Y.cdf(atom - 1e-9)
+    level = Y.cdf(atom) - 0.5 * jump
+    assert jump > 0.25 ** len(w)
+    np.testing.assert_allclose(Y.ppf(level), atom, atol=1e-14)
+
+
+def test_many_copies_of_few_values_keep_their_place():
+    law, copies, weights = stats.binom(7, 0.3), 100, np.array([10, -7, 4, -13, 9])
+    exact, first = np.ones(1), 0
+    for weight in weights:  # on a grid of 0.1
+        step = np.zeros(7 * abs(weight) + 1)
+        step[:: abs(weight)] = law.pmf(np.arange(8))
+        first += min(0, 7 * weight * copies)
+        for _ in range(copies):
+            exact = np.convolve(exact, step if weight > 0 else step[::-1])
+    values, tau = (np.arange(len(exact)) + first) / 10, 0.0247
+    Y = LinearCombination(law, weights / 10, counts=np.full(5, copies), normal_std=tau)
+    for y in (30.0, 53.12031895178795, 63.0):
+        value, error = Y.cdf(y, return_error=True)
+        assert abs(value - exact @ ndtr((y - values) / tau)) < 1e-13 + 2 * error

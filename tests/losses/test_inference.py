@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from wienerkernel import RBF, SmoothedResiduals, WienerKernelRegressor
+from wienerkernel import RBF, Huber, SmoothedResiduals, WienerKernelRegressor, as_noise
 
 KERNEL = 4.0 * RBF(1.5)
 Q = np.linspace(-1, 7, 9)[:, None]
@@ -104,15 +104,65 @@ def test_methods_that_need_a_linear_estimate_refuse():
         lambda: fitted.feature_weights(),
         lambda: fitted.partial_fit(X, y),
         lambda: fitted.forget([0]),
-        lambda: fitted.save("never.wk"),
         lambda: fitted.predict_distribution(Q, of="function").chaos(),
     ):
         with pytest.raises(ValueError, match="linear in y; the model has inference='ep'"):
             call()
+    by_default, of_function = fitted.predict_distribution(Q), fitted.predict_distribution(Q, of="function")
+    np.testing.assert_array_equal(by_default.ppf(0.9), of_function.ppf(0.9))
     with pytest.raises(ValueError, match="of must be 'function' or 'observation'"):
         fitted.predict_distribution(Q, of="estimate")
     for twin in (copy.deepcopy(fitted), pickle.loads(pickle.dumps(fitted))):
         np.testing.assert_array_equal(twin.predict(Q), fitted.predict(Q))
+
+
+def test_leave_one_out_scores_under_normal_noise_are_the_linear_ones():
+    X, y = data(stats.norm(0, 0.5))
+    options = {"noise_level": lambda X: 1 + 0.1 * X[:, 0], "transform": "log"}
+    for given in ({}, options):
+        full, linear = (model("norm(0, 0.2)", kind, **given).fit(X, y) for kind in ("ep", None))
+        ours, theirs = full.score_report(), linear.score_report()
+        np.testing.assert_allclose(ours.log_score, theirs.log_score, atol=1e-4)
+        np.testing.assert_allclose(ours.pit, theirs.pit, atol=1e-4)
+
+
+@pytest.mark.parametrize("noise", ["laplace(0, 0.4)", "logistic(0, 0.2)", "t(3, scale=0.3)"])
+def test_leave_one_out_scores_against_refits(noise):
+    X, y = data(as_noise(noise))
+    fitted = model(noise).fit(X, y)
+    rows = np.array([7, 12, 15, 20])  # the cavities of isolated samples are less accurate
+    refits = []
+    for row in rows:
+        others = np.arange(len(y)) != row
+        refits.append(model(noise).fit(X[others], y[others]).score_report(X[[row]], y[[row]]).log_score[0])
+    np.testing.assert_allclose(fitted.score_report().log_score[rows], refits, atol=0.06)
+    with pytest.raises(ValueError, match="score held-out data"):
+        model(noise, None, loss="absolute").fit(X, y).score_report()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"inference": "ep"}, {"inference": None, "loss": "efficient"}, {"inference": None, "loss": Huber(0.3)}],
+)
+def test_several_outputs_are_models_of_the_columns(options):
+    X, y = data(stats.laplace(0, 0.3))
+    Y = np.stack([y, 10 * y**2], axis=1)
+    options = {"noise": "laplace(0, 0.3)", "random_state": 0, **options}
+    both, columns = model(**options).fit(X, Y), [model(**options).fit(X, column) for column in Y.T]
+    np.testing.assert_array_equal(both.predict(Q), np.stack([m.predict(Q) for m in columns], axis=1))
+    for cause in ("noise", "model", "aleatoric"):
+        parts = [getattr(m.uncertainty(Q), cause) for m in columns]
+        np.testing.assert_array_equal(getattr(both.uncertainty(Q), cause), np.stack(parts, axis=1))
+    for of in ("function", "observation"):
+        law, laws = both.predict_distribution(Q, of), [m.predict_distribution(Q, of) for m in columns]
+        np.testing.assert_array_equal(law.ppf(0.9), np.stack([each.ppf(0.9) for each in laws], axis=1))
+    assert both.sample_y(Q, 5).shape == (9, 2, 5)
+    assert both.predict_interval(Q, 0.9, of="function").shape == (9, 2, 2)
+    report = both.score_report(X, Y)
+    np.testing.assert_array_equal(report.log_score[:, 1], columns[1].score_report(X, Y[:, 1]).log_score)
+    assert abs(both.score(X, Y) - np.mean([m.score(X, c) for m, c in zip(columns, Y.T, strict=True)])) < 1e-12
+    with pytest.raises(ValueError, match="each output has a model of its own"):
+        both.ridge_path([0.1])
 
 
 def test_bad_input():
@@ -125,8 +175,6 @@ def test_bad_input():
     ):
         with pytest.raises(ValueError, match=message):
             model(**{"noise": "t(4)", **options}).fit(X, y)
-    with pytest.raises(ValueError, match="single output"):
-        model("t(4)").fit(X, np.stack([y, y], axis=1))
     with pytest.raises(ValueError, match="independent noise"):
         model("t(4)").fit(X, y, noise_scale=np.eye(30))
     assert model(SmoothedResiduals([-1.0, 0.1, 0.5])).fit(X, y).predict(Q).shape == (9,)

@@ -133,7 +133,7 @@ def test_bayes_behind_the_estimator():
 
 def test_draws_that_disagree_are_told(monkeypatch):
     monkeypatch.setattr("wienerkernel.losses.sampling.PARTICLES", 8)
-    monkeypatch.setattr("wienerkernel.losses.sampling.MOVES", 1)
+    monkeypatch.setattr("wienerkernel.losses.sampling.MOST_MOVES", 1)
     X = np.linspace(0, 6, 8)[:, None]
     y = np.sin(X[:, 0]) + np.random.default_rng(0).gamma(0.25, 2, 8)
     model = WienerKernelRegressor(

@@ -31,7 +31,8 @@ from wienerkernel.law.band import BandTable, band_table
 from wienerkernel.law.ray_table import RayTable, ray_table
 from wienerkernel.noise import ScipyNoise
 from wienerkernel.noise import residuals as of_data
-from wienerkernel.noise.characteristic import characteristic, tabulated
+from wienerkernel.noise.characteristic import tabulated
+from wienerkernel.noise.characteristic.dispatch import characteristic
 from wienerkernel.noise.characteristic.panels import density_panels
 from wienerkernel.tuning.blend import shape_grid
 

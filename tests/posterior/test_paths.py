@@ -18,6 +18,9 @@ from wienerkernel import (
 )
 from wienerkernel.experiments.system import GAMMA, kernel, truth
 from wienerkernel.kernels.paired import paired
+from wienerkernel.kernels.slopes import paired_slope
+from wienerkernel.posterior.features import feature_map
+from wienerkernel.posterior.prior_root import PriorRoot
 from wienerkernel.posterior.residual import VisitedResidual
 
 CRITICAL = 1.628 / np.sqrt(1e5)
@@ -43,6 +46,76 @@ def test_values_of_pairs_are_those_of_the_matrix(kernel, d):
     X, Z = rng.normal(size=(3, 4, d)), rng.normal(size=(3, 1, d))
     expected = [kernel(x, z)[:, 0] for x, z in zip(X, Z, strict=True)]
     np.testing.assert_allclose(paired(kernel, X, Z), expected, rtol=1e-12, atol=1e-12)
+
+
+@every_kernel
+def test_slopes_of_pairs_are_those_of_the_values(kernel, d):
+    rng = np.random.default_rng(2)
+    X, Z = rng.normal(size=(4, d)), rng.normal(size=(4, d))
+    Z[0] = X[0]
+    try:
+        mixed = paired_slope(kernel, X, Z, 0, 0)
+    except TypeError:  # no analytic gradient
+        with pytest.raises(TypeError, match="no analytic gradient"):
+            kernel.input_pullback(X, Z, np.ones((4, 4)))
+        return
+    except ValueError:
+        assert "nu=0.5" in repr(kernel)
+        return
+    np.testing.assert_allclose(mixed, paired_slope(kernel, Z, X, 0, 0), rtol=1e-10)
+    np.testing.assert_allclose(paired_slope(kernel, X, Z, None, None), paired(kernel, X, Z), rtol=1e-12)
+    step = 1e-5
+    for a in range(d):
+        move = step * np.eye(d)[a]
+        slope = (paired(kernel, X + move, Z) - paired(kernel, X - move, Z)) / (2 * step)
+        np.testing.assert_allclose(paired_slope(kernel, X, Z, a, None), slope, rtol=1e-6, atol=1e-5)
+        np.testing.assert_allclose(paired_slope(kernel, Z, X, None, a), slope, rtol=1e-6, atol=1e-5)
+        for b in range(d):
+            both = [paired_slope(kernel, X + sign * move, Z, None, b) for sign in (1, -1)]
+            slope = (both[0] - both[1]) / (2 * step)
+            np.testing.assert_allclose(paired_slope(kernel, X, Z, a, b), slope, rtol=1e-4, atol=2e-4)
+
+
+@pytest.mark.parametrize("trend", [None, "constant", "linear"])
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_one_solve_gives_the_covariance_of_the_prior_part(structure, trend):
+    smoother, queries = problem(structure, trend)
+    expected = smoother.evaluate_jointly(queries)[2]
+    cross, prior = smoother.cross(queries), smoother.kernel.diag(queries)
+    left, right, variance = PriorRoot(smoother).factors(cross, smoother.trend(queries), prior)
+    np.testing.assert_allclose(smoother.kernel(queries, queries) - left @ right.T, expected, atol=1e-12)
+    np.testing.assert_allclose(variance, np.diag(expected), atol=1e-12)
+
+
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("trend", [None, "linear"])
+def test_values_and_derivatives_have_their_joint_covariance(trend, own):
+    smoother, queries = problem("scaled", trend)
+    d, step = queries.shape[1], 1e-3
+    values, at = queries[:3], queries[2:4]
+    residual = VisitedResidual(smoother, 1, 1, np.random.default_rng(0))
+    if own:
+        residual.own(values[None], smoother.cross(values))
+        residual.gradient(at[None])
+        root = residual._own.root[0, : 3 + 2 * d, : 3 + 2 * d]
+        found = root @ root.T
+    else:
+        residual.common(values, smoother.cross(values))
+        residual.gradient(at)
+        found = residual.root @ residual.root.T  # in the order of the pivots
+    moves = [step * np.eye(d)[k] for k in range(d)]
+    stencil = np.concatenate([values, *(at + move for move in moves), *(at - move for move in moves)])
+    C = smoother.evaluate_jointly(stencil)[2]
+    take = np.zeros((3 + 2 * d, len(stencil)))
+    take[:3, :3] = np.eye(3)
+    take[3:, 3 : 3 + 2 * d] = np.eye(2 * d) / (2 * step)
+    take[3:, 3 + 2 * d :] = -np.eye(2 * d) / (2 * step)
+    expected = take @ C @ take.T
+    if own:
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+    else:
+        eigenvalues = (np.linalg.eigvalsh(matrix) for matrix in (found, expected))
+        np.testing.assert_allclose(*eigenvalues, atol=1e-5)
 
 
 @pytest.mark.parametrize("trend", [None, "constant", "linear"])
@@ -162,32 +235,51 @@ def test_paths_of_a_transformed_model_are_on_the_scale_of_y():
     np.testing.assert_allclose(few.gradient([[1.3]])[:, :, 0], slope, rtol=1e-6)
 
 
-@pytest.mark.parametrize("kernel", [RBF(1.0), 1.5 * Matern(1.0, nu=2.5)], ids=["rbf", "matern"])
-@pytest.mark.parametrize(("of", "features"), [("estimate", None), ("function", None), ("function", 200)])
-def test_gradients_are_those_of_the_values(kernel, of, features):
+@pytest.mark.parametrize(
+    ("kernel", "tolerance"),
+    [(RBF(1.0), 1e-4), (1.5 * Matern(1.0, nu=2.5), 2e-3), (Polynomial(2), 1e-4)],
+    ids=["rbf", "matern", "poly"],
+)
+@pytest.mark.parametrize(("of", "features"), [("estimate", None), ("function", "auto"), ("function", 200)])
+def test_gradients_are_those_of_the_values(kernel, tolerance, of, features):
     X, Y, _, _, queries = structured_data("distinct", n_outputs=2)
     model = WienerKernelRegressor(kernel, noise="norm(0, 0.3)", tuning=None, trend="linear").fit(X, Y)
     paths = model.sample_paths(4, of, features, random_state=0)
     gradient = paths.gradient(queries)
     assert gradient.shape == (4, len(queries), 2, 2)
-    step = 1e-2
-    tolerance = 1e-8 if of == "estimate" else 2e-2 if isinstance(kernel, RBF) else 0.1
-    step = 1e-6 if of == "estimate" else step
+    step = 2e-3  # the values are drawn after the gradient and must agree with it
     for k in range(2):
         move = step * np.eye(2)[k]
         slope = (paths(queries + move) - paths(queries - move)) / (2 * step)
         np.testing.assert_allclose(gradient[..., k], slope, atol=tolerance)
     own = paths.gradient(np.broadcast_to(queries, (4, *queries.shape)), own=True)
-    np.testing.assert_allclose(own, gradient, atol=1e-3)
+    np.testing.assert_allclose(own, gradient, atol=1e-5)
     assert paths.gradient(queries[:4], own=True).shape == (4, 2, 2)
 
 
-def test_a_hundred_features_of_one_input_are_exact_over_twelve_length_scales():
-    from wienerkernel.posterior.features import feature_map
+def test_gradients_before_values_and_of_functions_without_derivatives():
+    X = np.linspace(-3, 3, 8)[:, None]
+    model = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.2)", tuning=None).fit(X, np.sin(X[:, 0]))
+    paths, n = model.sample_paths(20_000, random_state=0), 20_000
+    slopes = paths.gradient([[0.4]])[:, 0, 0]
+    near = paths([[0.4 - 1e-3], [0.4 + 1e-3]])
+    np.testing.assert_allclose((near[:, 1] - near[:, 0]) / 2e-3, slopes, atol=1e-4)
+    # variance of the slope: that of a difference quotient of the joint law
+    _, C = model.predict([[0.4 - 1e-3], [0.4 + 1e-3]], return_cov=True)
+    variance = (C[0, 0] + C[1, 1] - 2 * C[0, 1]) / 4e-6
+    assert slopes.var() == pytest.approx(variance, rel=4 * np.sqrt(2 / n))
+    rough = WienerKernelRegressor(Matern(1.0, nu=0.5), tuning=None).fit(X, np.sin(X[:, 0]))
+    with pytest.raises(ValueError, match="have no derivatives"):
+        rough.sample_paths(2, random_state=0).gradient([[0.4]])
+    mapped = WienerKernelRegressor(FeatureMap(lambda X: X**2), tuning=None).fit(X, X[:, 0])
+    with pytest.raises(TypeError, match="no analytic gradient"):
+        mapped.sample_paths(2, random_state=0).gradient([[0.4]])
 
+
+def test_a_hundred_features_of_one_input_are_exact_over_twelve_length_scales():
     X = np.linspace(0, 12, 50)[:, None]
     phi = feature_map(3.0 * RBF(1.0), X, 100, np.random.default_rng(0))
-    np.testing.assert_allclose(phi(X) @ phi(X).T, 3.0 * RBF(1.0)(X), atol=1e-12)
+    np.testing.assert_allclose(phi.values(X) @ phi.values(X).T, 3.0 * RBF(1.0)(X), atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -200,11 +292,9 @@ def test_a_hundred_features_of_one_input_are_exact_over_twelve_length_scales():
     ],
 )
 def test_finitely_many_features_are_exact(kernel):
-    from wienerkernel.posterior.features import feature_map
-
     X = np.random.default_rng(0).normal(size=(20, 2))
     phi = feature_map(kernel, X, "auto", None)
-    np.testing.assert_allclose(phi(X) @ phi(X).T, kernel(X, X), atol=1e-10)
+    np.testing.assert_allclose(phi.values(X) @ phi.values(X).T, kernel(X, X), atol=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -212,11 +302,9 @@ def test_finitely_many_features_are_exact(kernel):
     [RBF([1.0, 2.0]), 2.0 * Matern(1.0), RationalQuadratic(1.0, 2.0) + 0.5, RBF(1.0) * Matern(2.0, nu=2.5)],
 )
 def test_random_features_approximate_the_kernel(kernel):
-    from wienerkernel.posterior.features import feature_map
-
     X = np.random.default_rng(0).normal(size=(10, 2))
     phi = feature_map(kernel, X, 200_000, np.random.default_rng(1))
-    np.testing.assert_allclose(phi(X) @ phi(X).T, kernel(X, X), atol=0.02)
+    np.testing.assert_allclose(phi.values(X) @ phi.values(X).T, kernel(X, X), atol=0.02)
 
 
 def test_torch_tensors_give_the_paths_of_numpy_arrays():

@@ -1,5 +1,7 @@
 """approximation= in the estimator: the same answers as the exact model where it sees all data, and valid ones elsewhere."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -26,7 +28,7 @@ def model(approximation, **options):
     )
 
 
-@pytest.mark.parametrize("approximation", [Neighbors(1000), Features(400, n_audits=16)], ids=repr)
+@pytest.mark.parametrize("approximation", [Neighbors(1000), Features(150, n_audits=16)], ids=repr)
 @pytest.mark.parametrize("options", [{}, {"trend": None}, {"ridge": 0.5}, {"transform": "log"}], ids=str)
 def test_an_approximation_that_sees_all_data_is_the_exact_model(approximation, options):
     X, y, query = data(n=150)
@@ -50,6 +52,22 @@ def test_an_approximation_that_sees_all_data_is_the_exact_model(approximation, o
         np.testing.assert_allclose(
             found.predict(query, return_std=True)[1], exact.predict(query, return_std=True)[1], **tolerance
         )
+
+
+@pytest.mark.parametrize("approximation", [Neighbors(40), Features(80)], ids=repr)
+def test_arrays_of_torch_are_summed_and_weighed_by_torch(approximation):
+    torch = pytest.importorskip("torch")
+    X, y, query = data()
+    here = model(approximation).fit(X[:300], y[:300]).partial_fit(X[300:], y[300:])
+    there = model(approximation).fit(*map(torch.asarray, (X[:300], y[:300])))
+    there.partial_fit(*map(torch.asarray, (X[300:], y[300:])))
+    np.testing.assert_allclose(there.predict(torch.asarray(query)), here.predict(query), rtol=1e-9)
+    one, two = here.uncertainty(query), there.uncertainty(query)
+    for part in ("noise", "model", "computational", "aleatoric"):  # the audit is in single precision
+        np.testing.assert_allclose(getattr(two, part), getattr(one, part), rtol=1e-4, atol=1e-9)
+    xp = pytest.importorskip("array_api_strict")
+    with pytest.raises(ValueError, match="NumPy or torch"):
+        model(approximation).fit(xp.asarray(X), xp.asarray(y))
 
 
 @pytest.mark.parametrize("approximation", [Neighbors(40), Features(80)], ids=repr)
@@ -124,9 +142,10 @@ def test_auto_says_what_it_chose(monkeypatch):
     assert not hasattr(model("auto").fit(X, y), "approximation_")
     for module in (limits, condition):
         monkeypatch.setattr(module, "EXACT_PLACES", 100)
+    monkeypatch.setattr(condition, "Features", partial(Features, 200))
     with pytest.warns(UserWarning, match=r"approximate: Features"):
         smooth = model("auto").fit(X, y)
-    assert smooth.approximation_ == Features()
+    assert smooth.approximation_ == Features(200)
     rough = WienerKernelRegressor(Matern(0.02, nu=0.5), noise=NOISE, tuning=None, approximation="auto")
     monkeypatch.setattr(condition, "TRIAL_FEATURES", 50)
     with pytest.warns(UserWarning, match=r"approximate: Neighbors"):
@@ -135,7 +154,7 @@ def test_auto_says_what_it_chose(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "method", ["loo", "predictor", "predict_gradient", "bound", "save", "chaos", "forget"]
+    "method", ["loo", "predictor", "predict_gradient", "bound", "score_report", "chaos", "forget"]
 )
 def test_what_needs_the_factorization_is_refused(method):
     X, y, query = data(n=60)
@@ -145,11 +164,11 @@ def test_what_needs_the_factorization_is_refused(method):
         "predictor": found.predictor,
         "predict_gradient": lambda: found.predict_gradient(query),
         "bound": lambda: found.bound(query, norm=1.0),
-        "save": lambda: found.save("unused.wk"),
+        "score_report": found.score_report,
         "chaos": lambda: found.predict_distribution(query).chaos(),
         "forget": lambda: found.forget([1]),
     }
-    with pytest.raises(TypeError, match="approximation=None"):
+    with pytest.raises(TypeError, match=r"approximation=None|held-out"):
         calls[method]()
 
 
@@ -176,3 +195,32 @@ def test_sizes_are_checked(wrong):
         Neighbors(wrong)
     with pytest.raises(ValueError, match="integer"):
         Features(wrong)
+
+
+@pytest.mark.parametrize("approximation", ["neighbors", Features(10)])
+@pytest.mark.filterwarnings("ignore:10 features are more")
+def test_tuning_needs_more_samples_than_coefficients(approximation):
+    X, y = np.arange(6.0).reshape(3, 2), np.arange(3.0)
+    model = WienerKernelRegressor(trend="linear", approximation=approximation)
+    with pytest.raises(ValueError, match="needs more samples than the 3 coefficients of the trend, got 3"):
+        model.fit(X, y)
+
+
+@pytest.mark.parametrize(("unit", "scale"), [(1e-15, 1.0), (1e15, 1.0), (1e-25, 1e12), (1e25, 1e-12)])
+@pytest.mark.parametrize("trend", [None, "constant"])
+def test_variances_of_features_do_not_depend_on_units(unit, scale, trend):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 8, (300, 1))
+    y = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=300)
+
+    def parts(unit, scale):
+        kernel, noise = unit**2 * RBF(0.5), f"norm(0, {0.3 * unit / scale!r})"
+        model = WienerKernelRegressor(
+            kernel, noise=noise, tuning=None, trend=trend, approximation=Features(12)
+        )
+        mean, found = model.fit(X, unit * y, np.full(300, scale)).predict(
+            X[:6] + 0.1, return_uncertainty=True
+        )
+        return [mean / unit, *(part / unit**2 for part in (found.noise, found.model, found.computational))]
+
+    np.testing.assert_allclose(parts(unit, scale), parts(1.0, 1.0), rtol=1e-5, atol=1e-5)

@@ -2,13 +2,15 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from wienerkernel import RBF, WienerKernelRegressor
+from wienerkernel import RBF, WienerKernelRegressor, load
 from wienerkernel.noise.family import Family
 from wienerkernel.noise.level import BOUND, PRIOR_STD, Level, features, level_nodes
 from wienerkernel.transform import BoxCox, YeoJohnson
 from wienerkernel.tuning.data import Data, Parameters
 from wienerkernel.tuning.joint import JointLikelihood, fit_joint
+from wienerkernel.tuning.laplace import SHARES, averaged_level, fisher_information, level_covariance
 from wienerkernel.tuning.search_box import search_box
 
 
@@ -62,15 +64,71 @@ def test_the_value_is_the_density_with_the_trend_integrated_out():
     )
 
 
-def test_the_information_of_the_level_is_fishers():
+def test_the_information_about_the_noise_is_fishers():
     joint, values = problem()
     covariance, H, _, noise = dense(joint, values)
     inverse = np.linalg.inv(covariance)
     Q = inverse - inverse @ H @ np.linalg.inv(H.T @ inverse @ H) @ H.T @ inverse
     slope = (1 - np.tanh(joint.phi @ values[joint.level] / BOUND) ** 2)[:, None] * joint.phi
-    J = slope[joint.data.samples.index]  # of log s at every sample
-    expected = np.eye(J.shape[1]) + J.T @ (2 * np.outer(noise, noise) * Q**2) @ J
-    np.testing.assert_allclose(joint.level_information(values), expected, rtol=1e-9)
+    J = np.column_stack([np.ones(len(noise)), slope[joint.data.samples.index]])  # of log s at every sample
+    expected = J.T @ (2 * np.outer(noise, noise) * Q**2) @ J
+    np.testing.assert_allclose(fisher_information(joint, values), expected, rtol=1e-9)
+
+
+def test_the_level_is_as_uncertain_as_the_posterior_of_all_parameters_says():
+    """Two parameters, integrated on a grid: a length scale that is hardly known makes the noise less certain."""
+    rng = np.random.default_rng(3)
+    X = np.sort(rng.uniform(0, 6, (25, 1)), axis=0)
+    y = (np.sin(2 * X[:, 0]) + 0.5 * rng.normal(size=25))[:, None]
+    data, parameters = Data(X, y, np.ones(25), None, "constant"), Parameters(RBF(0.7), Family("norm"))
+    joint = JointLikelihood(
+        data, parameters, np.zeros((25, 0)), None, lambda v: (-0.5 * float(v @ v) / 9, -v / 9)
+    )
+    lengths, stds = np.linspace(-3, 2, 60), np.linspace(-2.5, 1.5, 80)
+    heights = np.array([[joint(np.array([a, b]))[0] for b in stds] for a in lengths])
+    a, b = np.unravel_index(np.argmax(heights), heights.shape)
+    mode, bounds = np.array([lengths[a], stds[b]]), [(-5.0, 5.0), (-5.0, 5.0)]
+    chances = np.exp(heights - heights.max()).sum(axis=0)
+    mean = chances @ stds / chances.sum()
+    std = np.sqrt(chances @ (stds - mean) ** 2 / chances.sum())
+    assert np.sqrt(level_covariance(joint, mode, bounds)[0, 0]) == pytest.approx(std, rel=0.1)
+    known = level_covariance(joint, mode, [(mode[0], mode[0]), (-5.0, 5.0)])[0, 0]
+    assert known == pytest.approx(1 / (fisher_information(joint, mode)[0, 0] + 1 / 9), rel=1e-6)
+    assert known < level_covariance(joint, mode, bounds)[0, 0]
+
+
+def test_the_posterior_of_the_level_is_nowhere_wider_than_its_prior():
+    joint, values = problem()
+    bounds = [(-20.0, 20.0)] * len(values)
+    for far in (values, values + 3.0, values - 3.0):
+        sizes = np.linalg.eigvalsh(level_covariance(joint, far, bounds))
+        assert 0 < sizes.min() <= sizes.max() <= 1 + 1e-9
+
+
+def test_the_prior_of_the_level_is_averaged_over_by_its_evidence():
+    """Weights with a normal likelihood: all integrals are values of normal densities."""
+    F, observed = np.diag([0.5, 4.0]) + 0.3, np.array([1.5, -1.0])
+    noise, at = np.linalg.inv(F), np.zeros(2)
+    constant = stats.multivariate_normal(at, noise).logpdf(observed)
+    exact = np.array(
+        [stats.multivariate_normal(at, noise + s**2 * np.eye(2)).logpdf(observed) - constant for s in SHARES]
+    )
+    at_one = np.linalg.solve(F + np.eye(2), F @ observed)
+    gain, share, weights = averaged_level(F, at_one, exact[-1])
+    assert gain == pytest.approx(np.log(np.mean(np.exp(exact))), rel=1e-12)
+    probabilities = np.exp([0.0, *exact]) / np.sum(np.exp([0.0, *exact]))
+    assert share == pytest.approx(probabilities[1:] @ SHARES, rel=1e-12)
+    np.testing.assert_allclose(weights, np.linalg.solve(F + np.eye(2) / share**2, F @ observed), rtol=1e-12)
+
+
+def test_a_level_without_need_hardly_varies():
+    """At 25 samples of constant noise, where a varying level has hardly lower evidence."""
+    spread = []
+    for seed in range(6):
+        X, y = noisy(lambda x: 0.3 + 0 * x, 25, seed)
+        level = fit_joint(Data(X, y[:, None], np.ones(len(X)), None, "constant"), None, None).level
+        spread.append(np.log(level(X)).std())
+    assert np.mean(spread) < 0.1
 
 
 def test_features_reproduce_the_kernel_and_extend_to_new_inputs():
@@ -79,9 +137,28 @@ def test_features_reproduce_the_kernel_and_extend_to_new_inputs():
     phi, pivots = features(kernel, X)
     np.testing.assert_allclose(phi @ phi.T, PRIOR_STD**2 * kernel(X), atol=2e-2)
     factor = np.linalg.cholesky(kernel(X[pivots]) + 1e-10 * np.eye(len(pivots)))
-    level = Level(kernel, X[pivots], factor, np.zeros(len(pivots)), np.eye(len(pivots)))
+    level = Level(kernel, X[pivots], factor, np.zeros(len(pivots)), np.eye(1 + len(pivots)))
     np.testing.assert_allclose(level.features(X), phi, atol=1e-4)
-    np.testing.assert_allclose(level.log_variance(X), PRIOR_STD**2, atol=2e-2)
+    np.testing.assert_allclose(level.log_variance(X), 1 + PRIOR_STD**2, atol=2e-2)
+
+
+def test_a_constant_level_is_uncertain_as_well(monkeypatch, tmp_path):
+    """Normal samples alone: the variance of log std is 1 / 2(n - 1), and observations are nearly Student's."""
+    monkeypatch.setattr("wienerkernel.tuning.joint.LEAST", 2.0)
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(0, 1, (30, 1)), rng.normal(size=30)
+    level = fit_joint(Data(X, y[:, None], np.ones(30), None, "constant"), None, None).level
+    assert not level.varies
+    np.testing.assert_array_equal(level(X), 1.0)
+    assert 1 / 58 <= level.log_variance(X[:1])[0] < 2 / 58
+    model = WienerKernelRegressor(noise="auto").fit(X, y)
+    np.testing.assert_array_equal(model.predict_noise_scale(X), 1.0)
+    law = model.predict_distribution([[0.5]], of="observation")
+    assert law.kurtosis()[0] == pytest.approx(6 / (29 - 4), rel=0.5)
+    np.testing.assert_allclose(law.var(), model.uncertainty([[0.5]]).total, rtol=1e-12)
+    model.save(tmp_path / "model.wk")
+    loaded = load(tmp_path / "model.wk")
+    np.testing.assert_array_equal(loaded.predict_interval(X), model.predict_interval(X))
 
 
 def test_nodes_have_the_moments_of_the_normal_law():
@@ -119,7 +196,7 @@ def noisy(level, n=120, seed=0):
 def test_a_varying_level_is_found_and_a_constant_one_is_kept():
     X, y = noisy(lambda x: 0.05 * (1 + x))
     found = fit_joint(Data(X, y[:, None], np.ones(len(X)), None, "constant"), None, None)
-    assert found.level is not None
+    assert found.level.varies
     ratio = found.std * found.level(X) / (0.05 * (1 + X[:, 0]))
     assert np.sqrt(np.mean(np.log(ratio) ** 2)) < 0.3
     X, y = noisy(lambda x: 0.2 + 0 * x)

@@ -26,7 +26,7 @@ from wienerkernel.kernels import (
     RationalQuadratic,
     ScikitLearnKernel,
 )
-from wienerkernel.law.log_density import LogDensity, centered
+from wienerkernel.law.log_density import THETA, LogDensity, centered
 from wienerkernel.law.ray_table import SMOOTH, ray_table
 from wienerkernel.law.terms import SumAtNodes, SumOnRay, Terms
 from wienerkernel.noise.family import Family, KnownLaw, noise_model
@@ -119,6 +119,14 @@ def test_gradients_by_the_noise_equal_finite_differences(family, options):
     parameters = Parameters(1.5 * RBF(1.0), Family(family))
     point = _start(parameters)
     _assert_gradient(LeaveOneOutScore(data, parameters), point, tolerance=5e-6)
+
+
+@pytest.mark.parametrize("shape", [2.0, 8.0, 30.0])
+def test_tables_of_skewnorm_serve_all_weights(shape):
+    """Its characteristic function has zeros beside the rays; where a table fails, weights are summed one by one."""
+    table = ray_table(centered(Family("skewnorm").law(1.0, [shape])).law, THETA, SMOOTH)
+    table.cover(-12.0, 6.0)
+    assert np.isinf(table.smooth_until)
 
 
 @pytest.mark.parametrize("options", [{}, {"ridge": 0.3}, {"trend": "constant"}])

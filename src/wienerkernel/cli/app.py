@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from .compare import compare
 from .demo import demo
 from .experiments import paper, safe_optimization
 from .fit import fit
@@ -17,9 +18,7 @@ from .show import explore, report
 
 __all__ = ["app"]
 
-app = typer.Typer(
-    no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="markdown"
-)
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="markdown")
 
 
 def _version(wanted: bool) -> None:
@@ -42,6 +41,7 @@ def _commands(
 for _command, _example in (
     (fit, "wienerkernel fit data.csv --target y --inputs a,b --noise gamma -o model.wk"),
     (predict, "wienerkernel predict model.wk new.csv --interval 0.95 -o predictions.csv"),
+    (compare, "wienerkernel compare a.wk b.wk"),
     (report, "wienerkernel report model.wk -o report.html"),
     (
         forecast,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 import warnings
 from collections.abc import Iterator, Sequence
@@ -39,9 +40,13 @@ __all__ = [
     "say",
     "say_written",
     "scale_name",
+    "searching",
     "show",
     "working",
 ]
+
+PIPED = 5.0
+"""Seconds between lines on progress where the output is not a terminal."""
 
 
 class UsageError(ValueError):
@@ -139,6 +144,22 @@ def working(what: str) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def searching(what: str, verbose: bool = False) -> Iterator[None]:
+    """Show how far a search is: on a terminal in place, otherwise every few seconds; if ``verbose``, every evaluation."""
+    from ..tuning.progress import Reporter, observed
+
+    if verbose or not MESSAGES.is_terminal:
+        with observed(Reporter(lambda line: say(f"{what}: {line}"), 0.0 if verbose else PIPED)):
+            yield
+        return
+    with (
+        MESSAGES.status(what) as status,
+        observed(Reporter(lambda line: status.update(f"{what}: {line}"), 0.2)),
+    ):
+        yield
+
+
 def progress(*columns: Any) -> Progress:
     """A progress bar on standard error, if that is a terminal."""
     shown = (TextColumn("{task.description:<28}"), BarColumn(), *columns, TimeElapsedColumn())
@@ -157,9 +178,16 @@ def may_write(path: Path, force: bool) -> None:
         ) from None
 
 
-def listed(text: str) -> list[str]:
-    """Comma-separated names."""
-    return [name.strip() for name in text.split(",") if name.strip()]
+def listed(text: str, known: Sequence[str] = ()) -> list[str]:
+    """Comma-separated names; one with a comma is in double quotes, or is the whole text if such a name is ``known``."""
+    if text.strip() in known:
+        return [text.strip()]
+    if text.count('"') % 2:
+        raise UsageError(
+            f"{text!r}: a double quote is missing; put names that contain commas in double quotes"
+        )
+    names = next(csv.reader([text], skipinitialspace=True), [])
+    return [name.strip() for name in names if name.strip()]
 
 
 def check_interval(probability: float) -> None:
@@ -177,12 +205,18 @@ def check_positive(values: FloatArray, column: str, option: str, file: Path | st
         )
 
 
-def load_model(path: Path) -> WienerKernelRegressor:
-    """A saved model."""
+def load_model(path: Path, exact_for: str = "") -> WienerKernelRegressor:
+    """A saved model, which must be exact for the command ``exact_for``."""
     with working(f"loading {path}"):
         from ..io.store import load
+        from ..posterior.separate import causes
 
-        return load(path)
+        model = load(path)
+    if exact_for and "computational" in causes(model.posterior_):
+        raise ValueError(
+            f"{path}: {exact_for} needs an exact model, this one is approximate: fit with --approximation none"
+        )
+    return model
 
 
 def input_names(model: WienerKernelRegressor) -> Sequence[str]:
@@ -192,8 +226,13 @@ def input_names(model: WienerKernelRegressor) -> Sequence[str]:
     return default_names(model)
 
 
-def scale_name(model: WienerKernelRegressor) -> str:
-    """The transform of the response of a model in words, such as "box-cox, exponent 0.24"; empty without one."""
+def scale_name(model: WienerKernelRegressor, output: int | None = None) -> str:
+    """The transform of an output in words, such as "box-cox, exponent 0.24"; of all outputs by default, empty for none."""
     from ..evaluation.report.numbers import transform_name
 
-    return transform_name(model.posterior_.transform)
+    posterior = model.posterior_
+    parts = getattr(posterior, "outputs", None)
+    parts = parts if isinstance(parts, tuple) else [posterior]
+    if output is not None:
+        return transform_name(parts[output if len(parts) > 1 else 0].transform)
+    return "; ".join(dict.fromkeys(filter(None, (transform_name(part.transform) for part in parts))))

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
-from warnings import warn
 
-from ..text import rounded
 from .console import (
     Force,
     UsageError,
     argument,
     check_positive,
-    listed,
     may_write,
     notes,
     numeric,
     option,
     say_written,
-    scale_name,
+    searching,
     show,
     working,
 )
+from .figure import check_figure, draw_fit
+from .read import SampleTable, read_samples
+from .streaming import files_of, fit_files, is_streamed, show_collapsed
+from .summary import show_summary, summarize
 
 if TYPE_CHECKING:
-    from .._typing import FloatArray
     from ..kernels import Kernel
     from ..regressor import WienerKernelRegressor
 
@@ -34,11 +35,43 @@ __all__ = ["checked_noise", "fit", "parsed_kernel"]
 
 def fit(
     data: Annotated[
-        Path, argument("Table of samples, CSV with a header row or Parquet; - reads standard input.", "DATA")
+        Path,
+        argument(
+            "Table of samples, CSV with a header row or Parquet, or a pattern such as 'data/*.parquet', whose files are read "
+            "in parts; - reads standard input.",
+            "DATA",
+        ),
     ],
-    target: Annotated[str, option("Column with the observations.", "NAME", False)],
+    target: Annotated[
+        str,
+        option(
+            "Column with the observations, or several, comma-separated. Names with commas are put in double quotes.",
+            "NAME",
+            False,
+            "--target",
+            "-t",
+        ),
+    ],
     inputs: Annotated[
-        str | None, option("Input columns, comma-separated.", "NAMES", "all other columns with a name")
+        str | None,
+        option(
+            "Input columns, comma-separated. Texts become one input for each value, dates elapsed time.",
+            "NAMES",
+            "all other columns with a name",
+        ),
+    ] = None,
+    missing: Annotated[
+        Literal["refuse", "drop"],
+        option("What to do with rows without a value in a column that is used."),
+    ] = "refuse",
+    group: Annotated[
+        str | None,
+        option(
+            "Column that is equal for replicates, whose inputs are averaged; for inputs that were measured or rounded. Not "
+            "an input by default.",
+            "COLUMN",
+            "equal inputs are replicates",
+        ),
     ] = None,
     noise: Annotated[
         str | None,
@@ -47,7 +80,7 @@ def fit(
             "`gamma(0.25, scale=2)`; a family, as `norm` or `gamma`, whose scale and shape are estimated; or `residuals`, "
             "whose shape is taken from the data.",
             "LAW",
-            "auto; norm with --tuning loo or none",
+            "auto; norm with --tuning loo or none, and for approximations",
         ),
     ] = None,
     noise_level: Annotated[
@@ -89,6 +122,21 @@ def fit(
     trend: Annotated[
         Literal["none", "constant", "linear"], option("Part of the function that is not regularized.")
     ] = "constant",
+    approximation: Annotated[
+        Literal["auto", "none", "neighbors", "features"],
+        option(
+            "How to solve for large data: by nearest neighbors, or by features of the kernel with one pass over the data; "
+            "`auto` is exact up to 25,000 distinct inputs and chooses beyond."
+        ),
+    ] = "auto",
+    scheduler: Annotated[
+        str | None,
+        option(
+            "Address of a Dask scheduler, as tcp://127.0.0.1:8786, whose workers read the files.",
+            "ADDRESS",
+            False,
+        ),
+    ] = None,
     ridge: Annotated[
         float | None, option("Regularization parameter.", default="the noise variance", **numeric(float))
     ] = None,
@@ -99,26 +147,55 @@ def fit(
     output: Annotated[Path, option("Output file for the model.", "FILE", True, "--output", "-o")] = Path(
         "model.wk"
     ),
+    plot: Annotated[
+        Path | None, option("Figure of the fit and its diagnostics, PNG, PDF or SVG.", "FILE", "none")
+    ] = None,
+    verbose: Annotated[
+        bool, option("Show every evaluation of the objective.", None, True, "--verbose")
+    ] = False,
+    as_json: Annotated[bool, option("Print the summary as JSON.", None, True, "--json")] = False,
     force: Force = False,
 ) -> None:
     """Fit a model to a table of samples, save it, and print a summary."""
     if ridge is not None and ridge <= 0:
         raise UsageError(f"--ridge must be a positive number, got {ridge:g}")
     may_write(output, force)
+    if plot is not None:
+        check_figure(plot, force)
     with notes():
+        import numpy as np
+
         tuned = _none(tuning)
-        noise = "auto" if noise is None and tuned == "likelihood" else noise
+        given = noise is not None
+        noise = "auto" if not given and tuned == "likelihood" else noise
         law = checked_noise(noise, tuned)
         parsed_kernel(kernel)
         if tuned is None and (noise_level != "none" or transform in ("box-cox", "yeo-johnson")):
             raise UsageError(
                 "--noise-level input and --transform box-cox or yeo-johnson need estimation: remove --tuning none"
             )
-        names, X, y, scale = _read(data, target, inputs, noise_scale)
-        if transform in ("log", "box-cox"):
-            check_positive(y, target, f"--transform {transform}", data)
-        with working("fitting"):
+        files = None
+        if is_streamed(data, scheduler):
+            if group is not None or missing == "drop":
+                raise UsageError("--group and --missing drop need one file that fits into memory")
+            files, names, targets = files_of(data, target, inputs, noise_scale)
+        else:
+            samples = read_samples(data, target, inputs, noise_scale, group, missing == "drop")
+            if transform in ("log", "box-cox"):
+                for name, y in zip(samples.targets, np.atleast_2d(samples.y.T), strict=True):
+                    check_positive(y, name, f"--transform {transform}", data)
+            names = samples.features
+        with searching("fitting", verbose) if files is None else nullcontext():
+            from .. import fitting
             from ..regressor import WienerKernelRegressor
+            from ..scale import is_small
+            from ..validation import check_data
+
+            exact = approximation == "none"
+            if files is None and approximation == "auto":
+                exact = is_small(samples.X)
+            if (files is not None or not exact) and law == "auto" and not given:
+                law = "norm"
 
             model = WienerKernelRegressor(
                 parsed_kernel(kernel, None if tuned is None else len(names)),
@@ -130,13 +207,29 @@ def fit(
                 tuning=tuned,
                 n_restarts=restarts,
                 random_state=seed,
-            ).fit(X, y, scale)
-        _save(model, names, target, output, force)
+                approximation=None if exact else approximation,
+            )
+            if files is not None:
+                samples = fit_files(model, files, targets, noise_scale, scheduler)
+            else:
+                X, outputs = check_data(model, samples.X, samples.y, reset=True)
+                model.feature_names_in_ = np.array(names, dtype=object)
+                fitting.fit(model, X, outputs, samples.scale, None)
+        _save(model, samples, output, force)
         say_written(output)
-        from ..io.tables import shortened
-
-        show(f"{len(X)} samples of {target} against {shortened(names)}")
-        _show_findings(model, X, y, scale)
+        if files is not None and not hasattr(model, "approximation_"):
+            show_collapsed(model, samples)
+            return
+        with working("scoring"):
+            summary = summarize(model, samples)
+        if plot is not None:
+            with working("drawing"):
+                draw_fit(model, samples, summary, plot, force)
+            say_written(plot)
+        if as_json:
+            show(json.dumps(summary, allow_nan=False, indent=2))
+        else:
+            show_summary(summary)
 
 
 def _none(choice: str) -> str | None:
@@ -173,125 +266,12 @@ def parsed_kernel(text: str | None, n_inputs: int | None = None) -> Kernel | Non
         raise UsageError(str(error)) from None
 
 
-def _read(
-    data: Path, target: str, inputs: str | None, noise_scale: str | None
-) -> tuple[list[str], FloatArray, FloatArray, FloatArray | None]:
-    """Names of the inputs, X (n, d), y (n,) and the noise scales (n,), if there is a column of them."""
-    if noise_scale == target:
-        raise UsageError(f"--noise-scale must be another column than the target, got {noise_scale!r}")
-    with working(f"reading {data}"):
-        from ..io.tables import open_table, read_numbers
-        from ..validation import largest
-
-        with open_table(data) as table:
-            others = [name for name in table.names if name and name not in (target, noise_scale)]
-            if inputs is None and "" in table.names:
-                warn(
-                    "the column without a name is not used as an input: give it a name to use it",
-                    stacklevel=2,
-                )
-            names = others if inputs is None else listed(inputs)
-            if target in names:
-                raise UsageError(f"the target {target!r} is also among the inputs: remove it from --inputs")
-            if len(set(names)) < len(names):
-                raise UsageError(f"--inputs names a column twice: {inputs}")
-            if not names:
-                raise ValueError(f"{table.file}: there is no column besides {target!r} to use as input")
-            columns = [*names, target] if noise_scale is None else [*names, target, noise_scale]
-            try:
-                values = read_numbers(table, columns, largest() ** 0.5)
-            except ValueError as error:
-                chosen = inputs is not None or len(names) == 1 or not {*columns} <= {*table.names}
-                hint = "" if chosen else "; choose the input columns with --inputs"
-                raise ValueError(f"{error}{hint}") from None
-    if len(values) < 2:
-        raise ValueError(f"{data}: at least two samples are needed to fit a model, got one")
-    d = len(names)
-    X, y = values[:, :d].copy(), values[:, d].copy()
-    if noise_scale is None:
-        return names, X, y, None
-    check_positive(values[:, d + 1], noise_scale, "--noise-scale", data)
-    return names, X, y, values[:, d + 1].copy()
-
-
-def _save(model: WienerKernelRegressor, names: list[str], target: str, output: Path, force: bool) -> None:
+def _save(model: WienerKernelRegressor, samples: SampleTable, output: Path, force: bool) -> None:
     import numpy as np
 
     from ..io.store import save
 
-    model.feature_names_in_ = np.array(names, dtype=object)
-    model.target_names_in_ = np.array([target], dtype=object)
+    model.target_names_in_ = np.array(samples.targets, dtype=object)
+    if any(column.kind != "number" for column in samples.columns):
+        model.columns_ = samples.columns
     save(model, output, overwrite=force)
-
-
-def _show_findings(
-    model: WienerKernelRegressor, X: FloatArray, y: FloatArray, scale: FloatArray | None
-) -> None:
-    """Show kernel, noise, its level, the transform, the uncertainty by cause, and leave-one-out scores."""
-    import numpy as np
-
-    from ..palette import CAUSES
-
-    noise = model.noise_
-    show("fitted model", style="bold")
-    show(f"  kernel     {rounded(repr(model.kernel_))}")
-    show(f"  noise      {rounded(repr(noise))}")
-    mean = noise.mean() if abs(noise.mean()) > 1e-12 * noise.std() else 0.0
-    show(f"             mean {mean:.4g}, standard deviation {noise.std():.4g}")
-    for name, finding in _level_and_transform(model, X, y):
-        show(f"  {name:<10} {finding}")
-
-    parts = model.uncertainty(X, scale)
-    where = "; on the transformed scale" * bool(scale_name(model))
-    show(f"standard deviation of a new observation by cause, averaged over the data{where}", style="bold")
-    remedies = {
-        "noise": "reduced by more samples",
-        "model": "reduced by samples at new inputs",
-        "aleatoric": "not reduced by more samples",
-    }
-    for cause, remedy in remedies.items():
-        variance = np.mean(getattr(parts, cause))
-        share = variance / np.mean(parts.total)
-        show(f"  {cause:<10} {np.sqrt(variance):<9.4g} {share:>4.0%}  {CAUSES[cause]}; {remedy}")
-
-    report = model.score_report()
-    show("leave-one-out scores", style="bold")
-    show(f"  log score  {np.mean(report.log_score):.4f} per sample")
-    show(f"  CRPS       {np.mean(report.crps):.4g}")
-    explained = f"; R^2 {1 - report.rmse**2 / np.var(y):.3f}" if np.ptp(y) > 0 else ""
-    show(f"  RMSE       {report.rmse:.4g}{explained}")
-    for level in (0.5, 0.9):
-        show(f"  coverage   {report.coverage(level):.1%} of samples in their {level:.0%} intervals")
-
-
-def _level_and_transform(
-    model: WienerKernelRegressor, X: FloatArray, y: FloatArray
-) -> Iterator[tuple[str, str]]:
-    """What was found about the shape of the noise, its level and the transform, if any of them was asked for."""
-    from ..noise.level import LEVELS
-
-    tuned, auto = model.tuning_result_, model.noise == "auto"
-    if auto and tuned.shape_gain:
-        yield "", f"leave-one-out log score {tuned.shape_gain:+.1f} compared with normal noise"
-    elif auto:
-        yield "", "normal: no other shape has a clearly better leave-one-out log score"
-    if tuned is not None and (auto or model.noise_level in LEVELS):
-        evidence = f"log evidence {tuned.level_evidence or 0:+.1f}"
-        if tuned.level is not None:
-            names = model.feature_names_in_
-            by = "the mean" if model.noise_level == "mean" else names[0] if len(names) == 1 else "the inputs"
-            level = model.predict_noise_scale(X)
-            extent = f"between {level.min():.3g} and {level.max():.3g} times the noise"
-            yield "level", f"varies with {by} {extent} ({evidence})"
-        elif tuned.level_evidence is None:
-            yield "level", "constant: too few samples to estimate a varying one"
-        else:
-            yield "level", f"constant: a varying one has lower evidence ({evidence})"
-    if transform := scale_name(model):
-        gain = None if tuned is None else tuned.transform_gain
-        yield (
-            "transform",
-            transform + ("" if gain is None else f" (log posterior {gain:+.1f} compared with none)"),
-        )
-    elif auto and (y <= 0).any():
-        yield "transform", "none: only positive observations are transformed"

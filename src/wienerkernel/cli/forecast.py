@@ -25,6 +25,7 @@ from .fit import checked_noise, parsed_kernel
 if TYPE_CHECKING:
     from .._typing import FloatArray
     from ..dynamics import Dynamics, Rollout
+    from ..io.columns import Column
 
 __all__ = ["forecast"]
 
@@ -33,7 +34,9 @@ def forecast(
     data: Annotated[
         Path, argument("Table with one row for each point in time, in order; CSV or Parquet.", "DATA")
     ],
-    target: Annotated[str, option("Columns with the states, comma-separated.", "NAMES", False)],
+    target: Annotated[
+        str, option("Columns with the states, comma-separated.", "NAMES", False, "--target", "-t")
+    ],
     horizon: Annotated[int, option("Number of steps to forecast.", **numeric(int, 1))] = 10,
     lags: Annotated[
         str,
@@ -43,7 +46,7 @@ def forecast(
         ),
     ] = "1",
     time: Annotated[
-        str | None, option("Column with the time, increasing in equal steps.", "NAME", "row numbers")
+        str | None, option("Column with the time, numbers or dates in equal steps.", "NAME", "row numbers")
     ] = None,
     trajectory: Annotated[
         str | None, option("Column that names the trajectory of each row.", "NAME", "one trajectory")
@@ -59,6 +62,10 @@ def forecast(
             "FILE",
             "the last inputs",
         ),
+    ] = None,
+    season: Annotated[
+        float | None,
+        option("Rows per period of a season, such as 12 for months.", default="none", **numeric(float, 2)),
     ] = None,
     learns: Annotated[
         Literal["state", "increment"],
@@ -79,52 +86,62 @@ def forecast(
     figure: Annotated[
         Path | None, option("Figure of the tube by cause, PNG, PDF or SVG.", "FILE", "none")
     ] = None,
+    save: Annotated[
+        Path | None, option("Save the fitted system, for `wienerkernel report`.", "FILE", "none")
+    ] = None,
     force: Force = False,
 ) -> None:
     """Forecast time series: learn how each row follows from the ones before, and simulate.
 
     The table has a row for each step and state: mean, lower, median, upper, and standard deviations by cause, std_noise
     (noise in the data), std_model (unexplored inputs) and std_process (noise of the observation); effects of several
-    causes together are divided among them.
+    causes together are divided among them. Where `--noise auto` transforms a state, these are on the transformed scale.
     """
     check_interval(interval)
     candidates = _lags(lags)
     law = checked_noise(noise, "likelihood")
     parsed_kernel(kernel)  # reports errors before the data are read
-    for path in (output, figure):
+    for path in (output, figure, save):
         if path is not None and str(path) != "-":
             may_write(path, force)
     states, drivers = listed(target), listed(inputs or "")
     with notes():
-        X, U, times = _read(data, states, drivers, time, trajectory)
+        X, U, times, clock = _read(data, states, drivers, time, trajectory)
         ahead = _future(future, drivers, horizon, U[-1])
         with working("fitting and simulating"):
-            from ..dynamics import Dynamics
+            import numpy as np
+
+            from ..dynamics import Dynamics, seasonal_inputs
             from ..regressor import WienerKernelRegressor
 
+            U[-1] = np.concatenate([U[-1], ahead])
+            if season is not None:
+                U = [np.hstack([u, seasonal_inputs(len(u), season)]) for u in U]
             system = Dynamics.from_trajectories(
                 X,
-                U if drivers else None,
+                U if drivers or season is not None else None,
                 lags=candidates if len(candidates) > 1 else candidates[0],
                 model=WienerKernelRegressor(kernel, noise=law),
                 learns=learns,
                 horizon=horizon,
                 state_names=states,
             )
-            start = X[-1][-system.lags[0] :]
-            past = U[-1][-system.lags[1] :]
-            known = [*past, *ahead] if drivers else None
-            rollout = system.rollout(start, known, None if drivers else horizon, paths, random_state=seed)
+            rollout = system.forecast(n_paths=paths, random_state=seed)
         from ..io.tables import table_writer
 
         with table_writer(output, overwrite=force) as writer:
-            writer.write(_columns(rollout, times[-1], interval, time))
+            writer.write(_columns(rollout, times[-1], interval, clock))
     if str(output) != "-":
         say_written(output, f"{horizon} steps")
         _summarize(system, rollout)
     if figure is not None:
         _draw(rollout, X[-1], interval, figure, force)
         say_written(figure)
+    if save is not None:
+        from ..io.store import save as write
+
+        write(system, save, overwrite=force)
+        say_written(save)
 
 
 def _lags(text: str) -> list[int]:
@@ -139,28 +156,40 @@ def _lags(text: str) -> list[int]:
 
 def _read(
     data: Path, states: list[str], inputs: list[str], time: str | None, trajectory: str | None
-) -> tuple[list[FloatArray], list[FloatArray], list[FloatArray]]:
-    """States, inputs and times of each trajectory."""
+) -> tuple[list[FloatArray], list[FloatArray], list[FloatArray], Column | None]:
+    """States, inputs and times of each trajectory, and the column of the time."""
     import numpy as np
 
-    from ..io.tables import open_table
+    from ..io.columns import ColumnReader
+    from ..io.tables import check_names, open_table
     from ..validation import largest
 
     if not states:
         raise UsageError("--target must name at least one column")
-    names = [*states, *inputs, *([time] if time else [])]
-    if len(set(names)) < len(names):
-        raise UsageError(f"a column is named twice among --target, --inputs and --time: {', '.join(names)}")
+    names, clocks = [*states, *inputs], [time] if time else []
+    if len({*names, *clocks}) < len(names) + len(clocks):
+        named = ", ".join([*names, *clocks])
+        raise UsageError(f"a column is named twice among --target, --inputs and --time: {named}")
     with working(f"reading {data}"), open_table(data) as table:
         if trajectory is not None and trajectory not in table.names:
             raise ValueError(f"{table.file}: there is no column {trajectory!r}")
-        rows, labels = [], []
+        check_names(table.file, [*names, *clocks], table.names)
+        rows, labels, reader = [], [], ColumnReader(clocks, largest() ** 0.5)
         for chunk in table.chunks():
             rows.append(chunk.numbers(names, largest() ** 0.5))
+            reader.add(chunk)
             labels += [str(label) for label in chunk.columns[trajectory]] if trajectory else [""] * len(chunk)
         if not rows:
             raise ValueError(f"{table.file}: there are no rows below the column names")
+    clock = None
     values, label = np.concatenate(rows), np.array(labels)
+    if time:
+        (clock,), elapsed = reader.result()
+        if clock.kind == "category":
+            raise ValueError(
+                f"{data}: column {time!r} has texts, but --time needs numbers, or dates as 2024-12-31"
+            )
+        values = np.hstack([values, elapsed])
     cuts = np.flatnonzero(label[1:] != label[:-1]) + 1
     if len(set(labels)) < len(cuts) + 1:
         raise ValueError(f"{data}: the rows of each trajectory must follow one another")
@@ -170,11 +199,13 @@ def _read(
         steps = np.diff(t)
         if len(steps) and (steps.min() <= 0 or steps.max() > 1.01 * steps.min()):
             row = int(np.argmax(np.abs(steps - np.median(steps))))
+            start, end = (clock.text([at]) if clock else f"{at:g}" for at in t[row : row + 2])
+            unit = f" {clock.unit}" if clock and clock.kind == "date" else ""
             raise ValueError(
-                f"{data}: column {time!r} must increase in equal steps, but goes from {t[row]:g} to {t[row + 1]:g} "
-                f"where the usual step is {np.median(steps):g}"
+                f"{data}: column {time!r} must increase in equal steps, but goes from {start} to {end} where the usual "
+                f"step is {np.median(steps):g}{unit}; without --time, each row is a step"
             )
-    return [part[:, :n] for part in parts], [part[:, n : n + len(inputs)] for part in parts], times
+    return [part[:, :n] for part in parts], [part[:, n : n + len(inputs)] for part in parts], times, clock
 
 
 def _future(file: Path | None, inputs: list[str], horizon: int, U: FloatArray) -> FloatArray:
@@ -197,7 +228,7 @@ def _future(file: Path | None, inputs: list[str], horizon: int, U: FloatArray) -
     return values[: horizon - 1]
 
 
-def _columns(rollout: Rollout, times: FloatArray, interval: float, time: str | None) -> dict[str, Any]:
+def _columns(rollout: Rollout, times: FloatArray, interval: float, clock: Column | None) -> dict[str, Any]:
     """The table: rows ordered by step and state."""
     import numpy as np
 
@@ -206,8 +237,9 @@ def _columns(rollout: Rollout, times: FloatArray, interval: float, time: str | N
         rollout.quantiles([(1 - interval) / 2, 0.5, (1 + interval) / 2])[1:], -1, 0
     )
     columns: dict[str, Any] = {"step": np.repeat(steps, n_x)}
-    if time:
-        columns[time] = np.repeat(times[-1] + steps * (times[-1] - times[-2] if len(times) > 1 else 1.0), n_x)
+    if clock is not None:
+        ahead = np.repeat(times[-1] + steps * (times[-1] - times[-2] if len(times) > 1 else 1.0), n_x)
+        columns[clock.name] = [clock.text([at]) for at in ahead] if clock.kind == "date" else ahead
     columns["state"] = list(rollout.names) * rollout.steps
     curves = {"mean": rollout.mean()[1:], "lower": lower, "median": median, "upper": upper}
     columns |= {name: values.ravel() for name, values in curves.items()}
@@ -219,12 +251,16 @@ def _columns(rollout: Rollout, times: FloatArray, interval: float, time: str | N
 
 def _summarize(system: Dynamics, rollout: Rollout) -> None:
     """Show the lags, and the variance of the last step by cause."""
+    from ..dynamics.plotting import SHOWN
+
     show(f"lags {system.lags[0]}, {len(rollout.states)} paths, {int(rollout.diverged.sum())} diverged")
     if rollout.causes is None:
         return
     for i, name in enumerate(rollout.names):
         total = rollout.causes.total[-1, i]
-        shares = [f"{cause} {share[-1, i] / total:.0%}" for cause, share in rollout.causes.shares.items()]
+        shares = [
+            f"{SHOWN[cause][0]} {share[-1, i] / total:.0%}" for cause, share in rollout.causes.shares.items()
+        ]
         together = rollout.causes.interaction[-1, i] / total
         show(
             f"variance of {name} at step {rollout.steps}: {', '.join(shares)}; of this, interaction {together:.0%}"
@@ -245,6 +281,10 @@ def _draw(rollout: Rollout, history: FloatArray, interval: float, file: Path, fo
     shown = history[-max(3 * rollout.steps, 20) :]
     for ax, column in zip(axes, shown.T, strict=True):
         ax.plot(np.arange(1 - len(shown), 1), column, "k.-", ms=3, lw=0.6, label="data")
+    axes[0].get_legend().remove()
+    handles, labels = axes[0].get_legend_handles_labels()
+    style: dict[str, Any] = {"frameon": False, "fontsize": 8, "columnspacing": 1, "handlelength": 1.2}
+    figure.legend(handles[::-1], labels[::-1], loc="outside upper center", ncols=len(labels), **style)
     kind = file.suffix.lstrip(".").lower() or "png"
     if kind not in figure.canvas.get_supported_filetypes():
         raise ValueError(f"{file}: figures are written as PNG, PDF or SVG")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from ..text import number
 from .console import (
     Model,
     UsageError,
@@ -18,16 +18,18 @@ from .console import (
     scale_name,
     show,
 )
+from .read import query
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .._typing import FloatArray
+    from ..io.columns import Column
     from ..regressor import WienerKernelRegressor
 
 __all__ = ["plan"]
 
-AT = "NAME=NUMBER"
+AT = "NAME=VALUE"
 CANDIDATES = 201
 
 
@@ -51,50 +53,61 @@ def plan(
         Literal["average", "worst"],
         option("Variance over the range of the data that the proposed samples reduce."),
     ] = "average",
+    candidates: Annotated[
+        Path | None,
+        option(
+            "Table of inputs to choose from, CSV or Parquet.", "FILE", "inputs within the range of the data"
+        ),
+    ] = None,
     samples: Annotated[int, option("Number of inputs to propose.", **numeric(int, 1, 100))] = 1,
 ) -> None:
     """Plan new samples: how many are needed, and where they help most.
 
     With --at and --std, show how many more samples bring the standard deviation at an input down to a target. In any
-    case, propose inputs for new samples within the range of the data.
+    case, propose inputs for new samples: within the range of the data, rounded as settings would be, or from a table.
     """
     if (at is None) != (std is None):
         raise UsageError("--at and --std belong together: an input, and the target standard deviation there")
     if std is not None and std <= 0:
         raise UsageError(f"--std must be positive, got {std:g}")
-    fitted = load_model(model)
+    fitted = load_model(model, "plan")
     with notes():
+        from ..io.columns import columns_of
+
+        columns = columns_of(fitted, input_names(fitted))
         if transform := scale_name(fitted):
             say(f"note: all standard deviations are on the transformed scale ({transform})", style="yellow")
         if at is not None and std is not None:
-            _show_number(fitted, _place(at, input_names(fitted)), std, of)
-        _show_places(fitted, samples, goal)
+            _show_number(fitted, *_place(at, columns), std, of)
+        _show_places(fitted, columns, samples, goal, candidates)
 
 
-def _place(at: Sequence[str], names: Sequence[str]) -> dict[str, float]:
-    """The values given by --at, one for each input, in the order of the model."""
-    wanted = f"--at needs a number for every input of the model, {','.join(f'{name}=...' for name in names)}"
-    place: dict[str, float] = {}
+def _place(at: Sequence[str], columns: list[Column]) -> tuple[str, list[float]]:
+    """The input given by --at, in words and as numbers in the order of the model."""
+    names = {column.name: column for column in columns}
+    wanted = f"--at needs a value for every input of the model, {','.join(f'{name}=...' for name in names)}"
+    place: dict[str, list[float]] = {}
     for part in (part for text in at for part in listed(text)):
         name, equals, text = (piece.strip() for piece in part.partition("="))
         if not equals and len(names) == 1:
-            name, text = names[0], name
+            name, text = columns[0].name, name
         if name not in names:
             raise UsageError(f"{wanted}; got {part!r}")
         try:
-            place[name] = number(text)
+            place[name] = names[name].values(text)
         except ValueError as error:
             raise UsageError(f"--at {part}: {error}") from None
     if missing := [name for name in names if name not in place]:
         raise UsageError(f"{wanted}; missing {', '.join(missing)}")
-    return {name: place[name] for name in names}
+    shown = (f"{name} = {column.text(place[name])}" for name, column in names.items())
+    return ", ".join(shown), [value for name in names for value in place[name]]
 
 
-def _show_number(model: WienerKernelRegressor, place: dict[str, float], std: float, of: str) -> None:
+def _show_number(model: WienerKernelRegressor, place: str, point: list[float], std: float, of: str) -> None:
     from ..palette import CAUSES
     from ..posterior.separate import causes
 
-    X = [list(place.values())]
+    X = [point]
     needed, parts = model.samples_needed(X, std=std, of=of), model.uncertainty(X)
     number, bound = int(needed.number[0]), int(needed.paper_bound[0])
     what = "the function" if of == "function" else "the estimate"
@@ -105,41 +118,98 @@ def _show_number(model: WienerKernelRegressor, place: dict[str, float], std: flo
         if cause != "aleatoric"
     )
     show(
-        f"At {_named(place)} the standard deviation of {what} is {float(needed.before[0]):.4g} ({', '.join(shown)})."
+        f"At {place} the standard deviation of {what} is {float(needed.before[0]):.4g} ({', '.join(shown)})."
     )
     if number == 0:
         show(f"This is already at most {std:g}: no more samples are needed there.")
     else:
         show(
-            f"{number} more {'sample' if number == 1 else 'samples'} there reduce it to {float(needed.after[0]):.4g}; "
+            f"{number} more {'sample there reduces' if number == 1 else 'samples there reduce'} it to {float(needed.after[0]):.4g}; "
             f"the bound sigma^2 / {std:g}^2 gives {bound}."
         )
 
 
-def _show_places(model: WienerKernelRegressor, samples: int, goal: str) -> None:
+def _show_places(
+    model: WienerKernelRegressor, columns: list[Column], samples: int, goal: str, file: Path | None
+) -> None:
     import numpy as np
 
-    names = input_names(model)
-    found = model.next_sample(_candidates(model), goal=goal, n_samples=samples)
+    proposed, digits = _candidates(model, columns) if file is None else (_listed(model, columns, file), None)
+    found = model.next_sample(proposed, goal=goal, n_samples=samples)
     stds = np.sqrt(found.variance)
-    show(f"Within the range of the data, the {goal} standard deviation of the function is {stds[0]:.4g}.")
+    where = "Within the range of the data" if file is None else f"At the {len(proposed)} inputs of {file}"
+    show(f"{where}, the {goal} standard deviation of the function is {stds[0]:.4g}.")
     for k, point in enumerate(found.points):
-        place = dict(zip(names, map(float, point), strict=True))
         effect = "mainly averages noise in the data" if found.repeat[k] else "explores new inputs"
         first = "One sample helps most" if k == 0 else "The next one"
-        show(f"{first} at {_named(place)} ({effect}): {stds[k + 1]:.4g} after it.")
+        show(f"{first} at {_named(columns, point, digits)} ({effect}): {stds[k + 1]:.4g} after it.")
 
 
-def _candidates(model: WienerKernelRegressor) -> FloatArray:
-    """Points that fill the range of the data, and inputs that have samples, every k-th of very many."""
+def _listed(model: WienerKernelRegressor, columns: list[Column], file: Path) -> FloatArray:
+    """The inputs of a table, (m, d)."""
+    import numpy as np
+
+    from ..io.tables import check_names, open_table
+
+    with open_table(file) as table:
+        check_names(table.file, [column.name for column in columns], table.names)
+        parts = [query(model, columns, rows) for rows in table.chunks()]
+        if not parts:
+            raise ValueError(f"{table.file}: there are no rows below the column names")
+    return np.concatenate(parts)
+
+
+def _candidates(model: WienerKernelRegressor, columns: list[Column]) -> tuple[FloatArray, list[int]]:
+    """Points that fill the range of the data, and inputs that have samples, every k-th of very many.
+
+    New points are rounded to digits after the point that a setting would have, which are returned as well: to those of
+    the data, and to steps of about half a percent of their range. Categories have values of the data.
+    """
     import numpy as np
 
     from ..decisions.design import space_filling
 
     places = model.posterior_.smoother.places
     filling = space_filling(places.min(axis=0), places.max(axis=0), CANDIDATES)
-    return np.concatenate([filling, places[:: -(-len(places) // 256)]])
+    digits, at = [], 0
+    for column in columns:
+        k = len(column.features)
+        if column.kind == "category":
+            rows = np.random.default_rng(0).integers(len(places), size=len(filling))
+            filling[:, at : at + k] = places[rows, at : at + k]
+            digits.append(0)
+        else:
+            few = (
+                0 if column.kind == "date" and np.ptp(places[:, at]) > 10 else 12
+            )  # whole days, hours or seconds
+            digits.append(min(few, _digits(places[:, at])))
+            filling[:, at] = np.clip(
+                filling[:, at].round(digits[-1]), places[:, at].min(), places[:, at].max()
+            )
+        at += k
+    return np.unique(np.concatenate([filling, places[:: -(-len(places) // 256)]]), axis=0), digits
 
 
-def _named(place: dict[str, float]) -> str:
-    return ", ".join(f"{name} = {number:.5g}" for name, number in place.items())
+def _digits(values: FloatArray) -> int:
+    """Digits after the point: those of the data, at most as many as steps of half a percent of the range need."""
+    import numpy as np
+
+    extent = float(np.ptp(values))
+    if extent == 0:
+        return 12
+    fine = int(np.ceil(-np.log10(extent / 200)))
+    return next(
+        (digits for digits in range(fine - 3, fine) if np.array_equal(values.round(digits), values)), fine
+    )
+
+
+def _named(columns: list[Column], point: FloatArray, digits: list[int] | None) -> str:
+    """An input in words."""
+    texts, at = [], 0
+    for k, column in enumerate(columns):
+        width = len(column.features)
+        texts.append(
+            f"{column.name} = {column.text(point[at : at + width], None if digits is None else digits[k])}"
+        )
+        at += width
+    return ", ".join(texts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -16,7 +17,6 @@ from .console import (
     input_names,
     listed,
     load_model,
-    may_write,
     notes,
     numeric,
     option,
@@ -25,18 +25,32 @@ from .console import (
     say_written,
     scale_name,
 )
+from .read import NO_ROWS, NO_VALUES, query
+from .streaming import outputs
 
 if TYPE_CHECKING:
     from .._typing import FloatArray
-    from ..io.tables import Table
+    from ..io.columns import Column
+    from ..io.tables import Chunk, Table
     from ..regressor import WienerKernelRegressor
 
 __all__ = ["predict"]
 
 
+class _NoRowsError(ValueError):
+    """A table has no rows to predict."""
+
+
 def predict(
     model: Model,
-    data: Annotated[Path, argument("Table with the inputs, CSV or Parquet; - reads standard input.", "DATA")],
+    data: Annotated[
+        Path,
+        argument(
+            "Table with the inputs, CSV or Parquet, or a pattern such as 'new/*.parquet', whose predictions go to files "
+            "of the same names in the folder --output; - reads standard input.",
+            "DATA",
+        ),
+    ],
     output: OutputTable = Path("-"),
     interval: Annotated[
         float, option("Probability of the equal-tailed interval from lower to upper.", **numeric(float))
@@ -59,6 +73,10 @@ def predict(
             "Column with a positive factor of the noise of each new observation.", "COLUMN", "1 for all rows"
         ),
     ] = None,
+    missing: Annotated[
+        Literal["refuse", "drop"],
+        option("What to do with rows without a value in a column that is used."),
+    ] = "refuse",
     prefix: Annotated[str, option("Prefix of the new column names.", "TEXT")] = "",
     force: Force = False,
 ) -> None:
@@ -66,34 +84,43 @@ def predict(
 
     All columns are kept. Appended are mean, lower and upper (the ends of the interval), and the standard deviations by
     cause: std_noise (noise in the data), std_model (unexplored inputs) and std_aleatoric (noise of the observation), and
-    std_input if the model was fitted with noise on the inputs. Of a
-    model with a transform, these standard deviations are on the transformed scale.
+    std_input if the model was fitted with noise on the inputs, std_computational if it is approximate. With several
+    targets, the names end in theirs. Of a model with a transform, these standard deviations are on the transformed scale.
     Tables are processed in chunks, so they can be of any length.
     """
     check_interval(interval)
     to_file = str(output) != "-"
-    if to_file:
-        may_write(output, force)
-    fitted = load_model(model)
+    pairs = outputs(data, output, force)
+    fitted, rows, read = load_model(model), 0, 0
     with notes(), progress() as bar:
         from ..io.tables import open_table, table_writer
-        from ..validation import largest
 
-        with open_table(data) as table, table_writer(output, overwrite=force) as writer:
-            names = _columns(fitted, table, inputs)
-            task, rows = bar.add_task("predicting", total=1.0 if table.fraction is not None else None), 0
-            for chunk in table.chunks():
-                X, scale = chunk.numbers(names, largest(fitted.dtype)), None
-                if noise_scale is not None:
-                    scale = chunk.numbers([noise_scale], largest())[:, 0]
-                    check_positive(scale, noise_scale, "--noise-scale", table.file)
-                new = _predictions(fitted, X, scale, interval, of)
-                writer.write({**chunk.columns, **_renamed(new, prefix, table)})
-                rows += len(chunk)
-                bar.update(task, completed=table.fraction, description=f"predicted {rows} rows")
-            if not rows:
-                raise ValueError(f"{table.file}: there are no rows below the column names")
+        for source, result in pairs:
+            task = bar.add_task("predicting", total=None)
+            before, read_before = rows, read
+            try:
+                with open_table(source) as table, table_writer(result, overwrite=force) as writer:
+                    columns = _columns(fitted, table, inputs)
+                    used = [*(column.name for column in columns), *([noise_scale] if noise_scale else [])]
+                    bar.update(task, total=1.0 if table.fraction is not None else None)
+                    for chunk in table.chunks():
+                        read += len(chunk)
+                        kept = chunk.complete(used) if missing == "drop" else chunk
+                        if len(kept):
+                            X = query(fitted, columns, kept)
+                            new = _predictions(fitted, X, _scale(kept, noise_scale), interval, of)
+                            writer.write({**kept.columns, **_renamed(new, prefix, table)})
+                        rows += len(kept)
+                        bar.update(task, completed=table.fraction, description=f"predicted {rows} rows")
+                    if rows == before:
+                        raise _NoRowsError(f"{table.file}: {NO_VALUES if read > read_before else NO_ROWS}")
+            except _NoRowsError as error:
+                if not rows and source == pairs[-1][0]:
+                    raise
+                say(f"note: {error}; no predictions are written", style="yellow")
             bar.update(task, completed=1.0)
+    if read > rows:
+        say(f"note: {read - rows} of {read} rows are left out: a value is missing", style="yellow")
     if transform := scale_name(fitted):
         from ..posterior.separate import causes
 
@@ -103,45 +130,44 @@ def predict(
         say_written(output, f"{rows} rows")
 
 
-def _columns(model: WienerKernelRegressor, table: Table, inputs: str | None) -> list[str]:
+def _columns(model: WienerKernelRegressor, table: Table, inputs: str | None) -> list[Column]:
     """The columns of a table that hold the model's inputs."""
+    from ..io.columns import columns_of
     from ..io.tables import shortened
 
-    names = list(input_names(model)) if inputs is None else listed(inputs)
-    if len(names) != model.n_features_in_:
-        raise ValueError(
-            f"--inputs must name {model.n_features_in_} columns ({shortened(list(input_names(model)))}), got {inputs}"
-        )
+    columns = columns_of(model, input_names(model))
+    known = [column.name for column in columns]
+    names = known if inputs is None else listed(inputs, table.names)
+    if len(names) != len(columns):
+        raise ValueError(f"--inputs must name {len(columns)} columns ({shortened(known)}), got {inputs}")
     for name in names:
         if name not in table.names:
             raise ValueError(
                 f"{table.file}: there is no column {name!r}, an input of the model; the columns are "
                 f"{shortened(table.names)}; choose others with --inputs"
             )
-    return names
+    return [replace(column, name=name) for column, name in zip(columns, names, strict=True)]
 
 
 def _predictions(
     model: WienerKernelRegressor, X: FloatArray, scale: FloatArray | None, interval: float, of: str
 ) -> dict[str, FloatArray]:
-    """New columns; their names end in the number of the output if there are several."""
-    import numpy as np
+    """New columns; their names end in the target, or the number of the output, if there are several."""
+    from ..evaluation.predictions import prediction_table
 
-    from ..posterior.separate import causes
+    table: dict[str, FloatArray] = prediction_table(model, X, coverage=interval, of=of, noise_scale=scale)
+    return table
 
-    law = model.predict_distribution(X, of, noise_scale=scale)
-    parts = model.uncertainty(X, scale)
-    ends = np.array([(1 - interval) / 2, (1 + interval) / 2])
-    lower, upper = law.ppf(ends.reshape(-1, *[1] * len(law.shape)))
-    stds = {f"std_{name}": np.sqrt(getattr(parts, name)) for name in causes(model.posterior_)}
-    by_output = {"mean": law.mean(), "lower": lower, "upper": upper, **stds}
-    columns: dict[str, FloatArray] = {}
-    for name, values in by_output.items():
-        if values.ndim == 1:
-            columns[name] = values
-        else:
-            columns |= {f"{name}_{k}": column for k, column in enumerate(values.T, start=1)}
-    return columns
+
+def _scale(rows: Chunk, name: str | None) -> FloatArray | None:
+    """Noise scales (n,) of some rows."""
+    from ..validation import largest
+
+    if name is None:
+        return None
+    scale = rows.numbers([name], largest())[:, 0]
+    check_positive(scale, name, "--noise-scale", rows.file)
+    return scale
 
 
 def _renamed(columns: Mapping[str, Any], prefix: str, table: Table) -> dict[str, Any]:

@@ -29,15 +29,19 @@ def report(
 ) -> None:
     """Write an interactive report of a model.
 
-    It shows predictions, densities, causes of uncertainty and diagnostics in one HTML file that works offline.
+    It shows predictions, densities, causes of uncertainty and diagnostics in one HTML file that works offline, and the
+    forecast of a system that `wienerkernel forecast` has saved.
     """
     may_write(output, force)
-    fitted = load_model(model)
+    with working(f"loading {model}"):
+        from ..io.store import load_any
+
+        fitted = load_any(model)
     with notes(), working("writing the report"):
         from ..evaluation.report import write_report
 
         names = getattr(fitted, "target_names_in_", None)
-        write_report(fitted, output, title=title or model.stem, target_name=names)
+        write_report(fitted, output, title=title or model.stem, target_name=names, source=model.name)
     say_written(output)
 
 
@@ -48,9 +52,10 @@ def explore(
 ) -> None:
     """Explore a model in the browser.
 
-    Change the noise law and the length scale, and see the predictions change. The page is served on this machine only.
+    Change the noise law and the length scale, add, drag and remove samples, and see the predictions change. The page is
+    served on this machine only.
     """
-    fitted = None if model is None else load_model(model)
+    fitted = None if model is None else load_model(model, "explore")
     from ..evaluation.explore import serve
 
     with notes():

@@ -62,7 +62,7 @@ def expected_improvement(
 
 
 def _reach(distribution: PredictiveDistribution, side: FloatArray) -> FloatArray:
-    """About how far from the mean the outermost 1e-4 of the law lie."""
+    """Approximate distance from the mean to the outermost 1e-4 of the law."""
     law, z = distribution.law, 3.72
     normal = law.normal_std**2 if isinstance(law, LinearCombination) else 0.0
     noise = np.maximum(law.var() - normal, np.finfo(float).tiny)

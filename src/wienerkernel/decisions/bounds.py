@@ -267,10 +267,6 @@ def bound(
         raise ValueError(
             "bounds hold for exact inputs only: with input_noise, use predict_interval(X, of='function')"
         )
-    if posterior.input_noise is not None:
-        raise ValueError(
-            "bounds hold for exact inputs only: with input_noise, use predict_interval(X, of='function')"
-        )
     error = 1 - check_confidence(confidence)
     check_choice("method", method, METHODS)
     check_choice("side", side, SIDES)
@@ -295,7 +291,7 @@ def bound(
         norm=float(norm),
         error=error,
         tails=2 if side == "both" else 1,
-        n_samples=len(samples.index),
+        n_samples=samples.n,
         log_determinant=_log_determinant(smoother) if independent else np.nan,
         largest_scale=float(np.max(samples.scale / np.sqrt(samples.row_regularizer)))
         if independent

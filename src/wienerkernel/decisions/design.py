@@ -59,22 +59,9 @@ def samples_needed(posterior: Posterior, X: Array, *, std: ArrayLike, of: str = 
 
     N samples at x turn the errors into 1 - g times what they were, plus g times the mean of the new noise, with
     g = N v / (N v + rho^2) and v = c(x,x). So V_N = (1-g)^2 V + g^2 s2 / N and P2_N = (1-g)^2 P2, and the target is met
-    where a quadratic in N is not negative. Each row of X is planned on its own.
-
-    Parameters
-    ----------
-    posterior : Posterior
-        The fitted model.
-    X : ndarray of shape (m, d)
-    std : float or array-like of shape (m,)
-        Target, positive. Several outputs all meet it where the one of the largest scale does.
-    of : {"function", "estimate"}, default="function"
-        The standard deviation of f(x), sqrt(V + P2), or that of its estimate, sqrt(V). V is 0 far from the data and may
-        rise before it falls; from ``number`` on it stays at the target or below.
-
-    Returns
-    -------
-    SamplesNeeded
+    where a quadratic in N is not negative. Each row of X is planned on its own. Several outputs all meet the target where
+    the one of the largest scale does. The V of ``of="estimate"`` is 0 far from the data and may rise before it falls; from
+    ``number`` on it stays at the target or below.
     """
     check_choice("of", of, ("function", "estimate"))
     m = len(X)
@@ -159,21 +146,8 @@ def next_sample(
     """Propose inputs at which new samples reduce the average, or the worst, epistemic variance most.
 
     The variance after a sample does not depend on its outcome. Several samples are chosen one by one, each with the
-    exact variances after the previous ones. Candidates may already have samples.
-
-    Parameters
-    ----------
-    posterior : Posterior
-        The fitted model.
-    candidates : ndarray of shape (c, d)
-    goal : {"average", "worst"}, default="average"
-    n_samples : int, default=1
-    reference : ndarray of shape (r, d), optional
-        Inputs at which the variance is reduced; by default the candidates. Time and memory are of order (c + r)^2.
-
-    Returns
-    -------
-    NextSample
+    exact variances after the previous ones. Candidates (c, d) may already have samples. Time and memory are of order
+    (c + r)^2 for r reference points.
     """
     check_choice("goal", goal, GOALS)
     if n_samples != int(n_samples) or n_samples < 1:

@@ -94,7 +94,8 @@ def norm_lower_bound(posterior: Posterior, confidence: float = 0.95) -> Any:
     else:
         length = np.sqrt(samples.gain)
         form = length[:, None] * form * length
-        fourth = np.bincount(samples.index, weights=(samples.share * samples.scale) ** 4) / samples.gain**2
+        powers = samples.times_count((samples.share * samples.scale) ** 4)
+        fourth = np.bincount(samples.index, weights=powers) / samples.gain**2
     s2, diagonal = noise.var(), np.diag(form)
     mean = s2 * np.sum(diagonal)
     if noise.gaussian:

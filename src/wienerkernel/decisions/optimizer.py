@@ -323,7 +323,7 @@ def minimize(
     callback: Callable[[OptimizeResult], Any] | None = None,
     **options: Any,
 ) -> OptimizeResult:
-    """Minimize a noisy function, in the manner of ``scipy.optimize``.
+    """Minimize a noisy function, with an interface like that of ``scipy.optimize``.
 
     Parameters
     ----------

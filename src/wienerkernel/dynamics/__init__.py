@@ -4,6 +4,7 @@ from .causes import Causes
 from .dynamics import Dynamics
 from .rollout import Rollout
 from .state_law import StateDistribution
+from .trajectories import seasonal_inputs
 from .tube import Tube
 
-__all__ = ["Causes", "Dynamics", "Rollout", "StateDistribution", "Tube"]
+__all__ = ["Causes", "Dynamics", "Rollout", "StateDistribution", "Tube", "seasonal_inputs"]

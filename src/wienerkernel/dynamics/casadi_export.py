@@ -60,7 +60,9 @@ def dynamics_to_casadi(dynamics: Dynamics, name: str, callback: Any) -> Any:
         offset = np.zeros(part.states.stop - part.states.start)
         if part.laws:
             offset = np.array([law.mean() for law in part.laws])
-            if part.own and part.posterior.level is not None and np.any(offset != 0):
+            level = part.posterior.level
+            varies = getattr(level, "varies", level is not None)
+            if part.own and varies and np.any(offset != 0):
                 raise ValueError("to_casadi needs a constant noise level, or noise of mean 0")
             offset = offset * (part.posterior.output_scale if part.own else 1.0)
         inner = model_to_casadi(part.posterior, f"{name}_model", ("mean",), callback)

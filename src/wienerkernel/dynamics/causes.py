@@ -1,9 +1,15 @@
 """Variance of a simulated state by cause, from a factorial design.
 
 Each group of rollouts has two independent copies of every cause (noise in the data, prior function, process noise, and
-initial state if it is random) and one rollout for each combination of copies. Rollouts that share exactly the causes S
-have the covariance closed(S) = Var E[x | S]; its values for all S give first-order effects and Shapley shares. Owen,
-Sobol' indices and Shapley value, SIAM/ASA J. Uncertainty Quantification 2 (2014).
+initial state if it is random) and one rollout for each combination of copies. The contrast C_S of a group is the mean of
+its rollouts, with the sign -1 for each cause in S whose second copy is used. With the variances s_T of the effects of
+the causes T together, beyond those of fewer of them (Efron and Stein 1981),
+
+    E C_S^2 = sum_{T includes S} 2^-|T| s_T,    s_S = 2^|S| sum_{T includes S} (-1)^(|T| - |S|) E C_T^2.
+
+A cause that only adds to the state is in no contrast of the others, so a small effect is seen beside a large one. Sums of
+s_T over the subsets of S are closed(S) = Var E[x | S], which give the Shapley shares (Owen, Sobol' indices and Shapley
+value, SIAM/ASA J. Uncertainty Quantification 2, 2014).
 """
 
 from __future__ import annotations
@@ -26,6 +32,8 @@ REPLICATES = 200
 @dataclass(frozen=True)
 class Causes:
     """Variances of the states by cause, each of shape (steps + 1, n_x), with standard errors.
+
+    For a state whose model has a transform T they are variances of T(x), on which scale the causes add up.
 
     Attributes
     ----------
@@ -81,19 +89,20 @@ def split_by_cause(outcomes: FloatArray, names: tuple[str, ...], generator: Any)
     The copy of cause i is bit f - 1 - i of the index of the combination.
     """
     n, vertices, *shape = outcomes.shape
-    f = len(names)
-    away = outcomes - outcomes.mean(axis=(0, 1))
-    products = np.empty(
-        (n, vertices + 1, *shape)
-    )  # one for each set of shared causes, and the mean of the group
-    for shared in range(vertices):
-        other = np.arange(vertices) ^ (vertices - 1 - shared)
-        products[:, shared] = np.mean(away * away[:, other], axis=1)
-    products[:, vertices] = away.mean(axis=1)
+    f, subsets = len(names), np.arange(vertices)
+    common = subsets[:, None] & subsets
+    size = np.array([int(subset).bit_count() for subset in subsets])
+    signs = (-1.0) ** size[common] / vertices
+    squares = (
+        np.tensordot(outcomes - outcomes.mean(axis=(0, 1)), signs, (1, 0)) ** 2
+    )  # (n, steps + 1, n_x, 2^f)
     draws = np.ones((REPLICATES + 1, n)) / n
     draws[1:] = generator.multinomial(n, np.full(n, 1 / n), size=REPLICATES) / n
-    means = (draws @ products.reshape(n, -1)).reshape(-1, vertices + 1, *shape)
-    closed = means[:, :vertices] - means[:, vertices:] ** 2
+    means = (draws @ squares.reshape(n, -1)).reshape(-1, *shape, vertices)
+    includes = common == subsets[:, None]  # S, T: whether T includes S
+    includes[0] = False
+    effects = means @ (includes * 2.0 ** size[:, None] * (-1.0) ** (size - size[:, None])).T
+    closed = np.moveaxis(effects @ includes, -1, 1)
     bit = {name: 1 << (f - 1 - i) for i, name in enumerate(names)}
     zero = np.zeros_like(closed[:, 0])
     found = {
@@ -116,7 +125,5 @@ def _shapley(closed: FloatArray, bit: dict[str, int], name: str) -> FloatArray:
     for size in range(f):
         weight = factorial(size) * factorial(f - 1 - size) / factorial(f)
         for chosen in combinations(others, size):
-            # with no shared cause the covariance is 0, not its estimate
-            below = closed[sum(chosen)] if chosen else 0.0
-            share += weight * (closed[sum(chosen) + bit[name]] - below)
+            share += weight * (closed[sum(chosen) + bit[name]] - closed[sum(chosen)])
     return share

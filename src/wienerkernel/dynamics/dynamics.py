@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,15 +10,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._typing import FloatArray, RandomState
-from ..noise import as_noise
 from ..noise.base import as_generator
 from ..regressor import WienerKernelRegressor
+from ..transform import Transform
+from .checks import check_inputs, check_start, drawn_start, is_law
 from .parts import as_parts
-from .rollout import Policy, Rollout, simulate, warn_of_unexplored
-from .trajectories import check_lags, check_trajectories, fitted, split_trajectories
+from .rollout import Rollout
+from .simulation import Policy, simulate, warn_of_unexplored
+from .trajectories import check_lags, check_trajectories, fitted, split_trajectories, transformed
 from .tube import Tube
 
 __all__ = ["Dynamics"]
+
+RECENT, RECENT_AT_LEAST = 3, 20
+"""States before a forecast that are kept for figures: multiples of the horizon, and at least."""
 
 
 class Dynamics:
@@ -35,11 +41,19 @@ class Dynamics:
         another one for each state.
     lags : int or pair of int, default=1
         How many past states and inputs f depends on, this one included; one number holds for both.
+    lags_transformed : bool, default=False
+        Whether the models were fitted to T(x_k), with their own transforms T of the states, instead of x_k.
     state_names : sequence of str, default=None
 
     Attributes
     ----------
     n_states, n_inputs : int
+    models : list of WienerKernelRegressor
+    origin : tuple of ndarray or None
+        The last states, (m, n_x) with m >= p, of the trajectories that it was fitted to, and the last q inputs,
+        followed by those of the forecast as far as they are known, (q + ..., n_u).
+    horizon : int
+        Number of steps of a forecast.
 
     Notes
     -----
@@ -68,6 +82,7 @@ class Dynamics:
         learns: str = "state",
         process_noise: Any = None,
         lags: int | tuple[int, int] = 1,
+        lags_transformed: bool = False,
         state_names: Sequence[str] | None = None,
     ) -> None:
         if learns not in ("state", "increment"):
@@ -87,7 +102,25 @@ class Dynamics:
         if len(names) != self.n_states:
             raise ValueError(f"state_names must have {self.n_states} names, got {len(names)}")
         self.state_names = tuple(names)
+        self.lags_transformed = bool(lags_transformed)
+        if lags_transformed and learns == "increment":
+            raise ValueError(
+                "lags_transformed needs learns='state': increments are not on the scale of the states"
+            )
+        self.origin: tuple[FloatArray, FloatArray] | None = None
+        self.horizon = 10
         self._callbacks: list[Any] = []
+
+    @property
+    def models(self) -> list[WienerKernelRegressor]:
+        """The fitted models."""
+        return [part.model for part in self.parts]
+
+    @property
+    def _lag_transforms(self) -> tuple[Transform | None, ...]:
+        """How past states are transformed before the models see them, for each state."""
+        found = [part.transform for part in self.parts for _ in range(part.states.start, part.states.stop)]
+        return tuple(found) if self.lags_transformed else (None,) * self.n_states
 
     def __repr__(self) -> str:
         return f"<Dynamics: {self.n_states} states, {self.n_inputs} inputs, lags {self.lags}, learns the {self.learns}>"
@@ -112,15 +145,18 @@ class Dynamics:
         X : array-like of shape (T,) or (T, n_x), or list of them
             States, or outputs of a system with lags (NARX).
         U : array-like of shape (T,) or (T, n_u), or (T - 1, n_u), or list of them, default=None
-            Input u_k leads from x_k to x_{k+1}.
+            Input u_k leads from x_k to x_{k+1}. Rows after the end of the last trajectory are inputs of the forecast,
+            such as :func:`~wienerkernel.seasonal_inputs`.
         lags : int, pair of int, or list of them, default=1
         model : WienerKernelRegressor or list of them, default=None
             Not fitted; each state gets a copy. From several lags or models, those with the smallest simulation error
             over ``horizon`` steps are taken: they are fitted to the first two thirds of the data and simulated on the
-            rest.
+            rest. If a model transforms the next state, as ``transform="log"`` and ``noise="auto"`` do, past states are
+            transformed in the same way.
         learns, process_noise, state_names : optional
             As of the class.
         horizon : int, default=10
+            Also that of :meth:`forecast`.
 
         Returns
         -------
@@ -135,21 +171,33 @@ class Dynamics:
         >>> dynamics.lags[0]
         2
         """
-        states, inputs = check_trajectories(X, U)
+        states, inputs, ahead = check_trajectories(X, U)
         options = {"learns": learns, "process_noise": process_noise, "state_names": state_names}
         all_lags = [check_lags(value) for value in lags] if isinstance(lags, list) else [check_lags(lags)]
         models = list(model) if isinstance(model, list | tuple) else [model]
         models = [WienerKernelRegressor() if one is None else one for one in models]
         pairs = [(lag, one) for lag in all_lags for one in models]
+        horizon = check_inputs(None, horizon, 0, 1, policy=False)[1]
+
+        def system(data: Any, lag: tuple[int, int], one: Any) -> Dynamics:
+            models, alike = fitted(data[0], data[1], lag, one, learns)
+            return cls(models, lags=lag, lags_transformed=alike, **options)
+
+        def final(lag: tuple[int, int], one: Any) -> Dynamics:
+            found = system((states, inputs), lag, one)
+            x, u = states[-1], inputs[-1]
+            u = u if len(u) == len(x) else np.concatenate([u, u[-1:]])
+            kept = max(lag[0], RECENT * horizon, RECENT_AT_LEAST)
+            found.origin, found.horizon = (x[-kept:].copy(), np.concatenate([u[-lag[1] :], ahead])), horizon
+            return found
+
         if len(pairs) == 1:
-            return cls(fitted(states, inputs, *pairs[0], learns), lags=pairs[0][0], **options)
+            return final(*pairs[0])
         early, late = split_trajectories(states, inputs, max(max(lag) for lag in all_lags) + horizon)
         errors = []
         for lag, one in pairs:
-            candidate = cls(fitted(*early, lag, one, learns), lags=lag, **options)
-            errors.append(candidate.simulation_error(*late, horizon=horizon))
-        best = pairs[int(np.nanargmin(errors))]
-        return cls(fitted(states, inputs, *best, learns), lags=best[0], **options)
+            errors.append(system(early, lag, one).simulation_error(*late, horizon=horizon))
+        return final(*pairs[int(np.nanargmin(errors))])
 
     def simulation_error(self, X: Any, U: Any = None, *, horizon: int = 10) -> float:
         """Root mean squared error of free runs of the mean, over all states in units of their standard deviation.
@@ -165,7 +213,7 @@ class Dynamics:
         float
             Infinite if a run diverges.
         """
-        states, inputs = check_trajectories(X, U)
+        states, inputs, _ = check_trajectories(X, U)
         spread = np.concatenate(states).std(axis=0)
         spread, squares = np.where(spread > 0, spread, 1.0), []
         first = max(self.lags) - 1
@@ -195,15 +243,16 @@ class Dynamics:
         -------
         ndarray of shape (steps + 1, n_x)
         """
-        values, steps = self._inputs(inputs, steps, policy=False)
-        history = self._history(x0)[0]
+        values, steps = check_inputs(inputs, steps, self.n_inputs, self.lags[1], policy=False)
+        history = check_start(x0, self.n_states, self.lags[0])[0]
         p, q = self.lags
         states = [history[0]]
+        history = transformed(history, self._lag_transforms)
         for k in range(steps):
             z = np.concatenate([history.ravel(), values[k : k + q][::-1].ravel()])
             state = self._mean(z[None])[0] if np.all(np.isfinite(z)) else np.full(self.n_states, np.nan)
             states.append(state)
-            history = np.concatenate([state[None], history[: p - 1]])
+            history = np.concatenate([transformed(state[None], self._lag_transforms), history[: p - 1]])
         return np.array(states)
 
     def _mean(self, Z: FloatArray) -> FloatArray:
@@ -290,14 +339,16 @@ class Dynamics:
         if of not in ("estimate", "function"):
             raise ValueError(f"of must be 'estimate' or 'function', got {of!r}")
         generator = as_generator(random_state)
-        values, steps = self._inputs(inputs, steps, policy=True)
-        random_start = _is_law(x0)
-        found = None if random_start else self._history(x0)
+        values, steps = check_inputs(inputs, steps, self.n_inputs, self.lags[1], policy=True)
+        random_start = is_law(x0)
+        found = None if random_start else check_start(x0, self.n_states, self.lags[0])
+        if found is not None and not np.all(np.isfinite(transformed(found, self._lag_transforms))):
+            raise ValueError(f"x0 must lie in the domain of the models' transforms, got {x0!r}")
 
         def start(n: int, generator: Any) -> FloatArray:
             if found is not None:
                 return np.broadcast_to(found, (n, *found.shape[1:]))
-            return self._drawn(x0, n, generator)
+            return drawn_start(x0, n, self.n_states, self.lags[0], generator)
 
         result = simulate(
             self.parts,
@@ -306,6 +357,7 @@ class Dynamics:
             steps,
             int(n_paths),
             lags=self.lags,
+            lag_transforms=self._lag_transforms,
             increment=self.learns == "increment",
             random_start=random_start,
             causes=causes,
@@ -325,8 +377,47 @@ class Dynamics:
             return np.broadcast_to(values[k : k + q][::-1].ravel(), (n_paths, self.n_inputs * q))
 
         if of == "function":
-            warn_of_unexplored(self.parts, result, inputs_of, self.lags[0])
+            warn_of_unexplored(self.parts, result, inputs_of, self.lags[0], self._lag_transforms)
         return result
+
+    def forecast(self, steps: int | None = None, inputs: ArrayLike | None = None, **options: Any) -> Rollout:
+        """Simulate from the end of the last trajectory that the system was fitted to.
+
+        Parameters
+        ----------
+        steps : int, default=None
+            By default ``horizon``.
+        inputs : array-like of shape (steps, n_u), default=None
+            The first acts from the last state of the trajectory on. By default those that were given to
+            :meth:`from_trajectories`; the last known one is held.
+        **options
+            As of :meth:`rollout`.
+
+        Returns
+        -------
+        Rollout
+
+        Examples
+        --------
+        >>> x = np.sin(0.5 * np.arange(40)) + 0.1 * np.random.default_rng(0).standard_normal(40)
+        >>> system = Dynamics.from_trajectories(x, lags=2, horizon=5)
+        >>> system.forecast(n_paths=20, random_state=0).states.shape
+        (20, 6, 1)
+        """
+        if self.origin is None:
+            raise ValueError("a forecast needs a system made by from_trajectories; otherwise use rollout")
+        states, known = self.origin
+        steps = steps or (self.horizon if inputs is None else None)
+        if not self.n_inputs:
+            return self.rollout(states[-self.lags[0] :], inputs, steps, **options)
+        past = self.lags[1] - 1
+        if inputs is None:
+            needed = past + check_inputs(None, steps, 0, 1, policy=False)[1]
+            values = np.concatenate([known, np.tile(known[-1], (max(needed - len(known), 0), 1))])[:needed]
+        else:
+            given = check_inputs(inputs, steps, self.n_inputs, 1, policy=False)[0]
+            values = np.concatenate([known[:past], given])
+        return self.rollout(states[-self.lags[0] :], values, **options)
 
     def tube(
         self,
@@ -340,15 +431,38 @@ class Dynamics:
     ) -> Tube:
         """Linearize the rollout about the run of its mean; the law of the states is then exact and fast.
 
+        One step is exact; for more the noise must be small enough for the linearization, which sampled paths check.
+
         Parameters
         ----------
-        x0, inputs, steps, feedback, check, random_state : see :class:`Tube`
+        x0 : array-like of shape (n_x,)
+        inputs : array-like of shape (steps, n_u), default=None
+        steps : int, default=None
+            Needed without inputs.
+        feedback : array-like of shape (n_u, n_x) or (steps, n_u, n_x), default=None
+            K in u_k = inputs_k + K (x_k - mean_k).
+        check : int, default=200
+            Number of sampled paths that the tube is compared with; 0 for none.
+        random_state : int, numpy Generator or RandomState, or None, default=0
+            Of these paths.
 
         Returns
         -------
         Tube
         """
-        return Tube(self, x0, inputs, steps, feedback=feedback, check=check, random_state=random_state)
+        if self.lags != (1, 1):
+            raise ValueError(
+                f"a tube needs a system without lags, got lags {self.lags}; rollouts work with lags"
+            )
+        values, steps = check_inputs(inputs, steps, self.n_inputs, 1, policy=False)
+        shape = steps, self.n_inputs, self.n_states
+        gain = np.asarray(np.zeros(shape) if feedback is None else feedback, dtype=float)
+        if gain.shape not in (shape, shape[1:]):
+            raise ValueError(f"feedback must have shape {shape[1:]} or {shape}, got {gain.shape}")
+        tube = Tube(self, self.simulate_mean(x0, values, steps), values, np.broadcast_to(gain, shape))
+        if check:
+            tube.compare(int(check), random_state)
+        return tube
 
     def to_casadi(self, name: str = "dynamics", callback: bool | str = "auto") -> Any:
         """The mean of the next state as a function of CasADi, for optimal control; needs the extra ``casadi``.
@@ -368,100 +482,45 @@ class Dynamics:
 
         return dynamics_to_casadi(self, name, callback)
 
-    def _history(self, x0: Any) -> FloatArray:
-        """Initial states, latest first, (1, p, n_x)."""
-        p, n_x = self.lags[0], self.n_states
-        try:
-            x = np.asarray(x0, dtype=float)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"x0 must be numbers, a law, or a list of laws and numbers, got {x0!r}"
-            ) from None
-        if x.shape == (p, n_x):
-            x = x[::-1]
-        elif (p == 1 and x.shape in ((n_x,), (1, n_x))) or (p == 1 and n_x == 1 and x.ndim == 0):
-            x = x.reshape(1, n_x)
-        elif n_x == 1 and x.shape == (p,):
-            x = x[::-1, None]
-        else:
-            wanted = f"({n_x},)" if p == 1 else f"({p}, {n_x}), in the order of time"
-            raise ValueError(f"x0 must have shape {wanted}, got {x.shape}")
-        if not np.all(np.isfinite(x)):
-            raise ValueError(f"x0 must be finite, got {x0!r}")
-        return np.array(x)[None]
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the system to a file for :meth:`load`: numbers and names, no code.
 
-    def _drawn(self, x0: Any, n: int, generator: Any) -> FloatArray:
-        """Draws of a random initial state, (n, 1, n_x)."""
-        if self.lags[0] > 1:
-            raise ValueError("a random x0 needs a system without lags")
-        if isinstance(x0, list | tuple):
-            if len(x0) != self.n_states:
-                raise ValueError(
-                    f"x0 must have one law or number for each of {self.n_states} states, got {len(x0)}"
-                )
-            columns = [
-                np.full(n, law)
-                if np.isscalar(law) and not isinstance(law, str)
-                else as_noise(law).rvs(n, random_state=generator)
-                for law in x0
-            ]
-            draws = np.stack(columns, axis=1)
-        else:
-            draws = np.asarray(
-                (as_noise(x0) if isinstance(x0, str) else x0).rvs(size=n, random_state=generator), dtype=float
-            )
-        if draws.size != n * self.n_states:
-            raise ValueError(
-                f"x0 must be a law of {self.n_states} states, its draws have shape {draws.shape[1:]}"
-            )
-        return draws.reshape(n, 1, self.n_states)
+        Parameters
+        ----------
+        path : path-like
+            Conventionally ending in ``.wk``. An existing file is replaced.
 
-    def _inputs(self, inputs: Any, steps: int | None, policy: bool) -> tuple[Any, int]:
-        """Inputs (steps + q - 1, n_u) or a policy, and the number of steps; checked."""
-        q, n_u = self.lags[1], self.n_inputs
-        if steps is not None and (steps is True or int(steps) != steps or steps < 1):
-            raise ValueError(f"steps must be a positive integer, got {steps!r}")
-        if callable(inputs):
-            if not policy or q > 1:
-                raise ValueError(
-                    "a policy needs a system without input lags" if policy else "inputs must be an array here"
-                )
-            if steps is None:
-                raise ValueError("steps is needed with a policy")
-            return self._checked_policy(inputs), int(steps)
-        if inputs is None or np.size(inputs) == 0:
-            if n_u:
-                raise ValueError(
-                    f"the system has {n_u} inputs: give an array of shape (steps, {n_u}) or a policy"
-                )
-            if steps is None:
-                raise ValueError("steps is needed without inputs")
-            return np.empty((int(steps) + q - 1, 0)), int(steps)
-        values = np.asarray(inputs, dtype=float)
-        values = values[:, None] if values.ndim == 1 and n_u == 1 else values
-        known = values.shape[0] - q + 1 if values.ndim else 0
-        if values.ndim != 2 or values.shape[1] != n_u or known < 1 or (steps is not None and steps != known):
-            wanted = "steps" if steps is None else f"{int(steps) + q - 1}"
-            past = f", of which the first {q - 1} are past inputs" * (q > 1)
-            raise ValueError(f"inputs must have shape ({wanted}, {n_u}){past}, got {np.shape(inputs)}")
-        if not np.all(np.isfinite(values)):
-            raise ValueError("inputs must be finite")
-        return values, known
+        Examples
+        --------
+        >>> import tempfile
+        >>> x = np.sin(0.5 * np.arange(40)) + 0.1 * np.random.default_rng(0).standard_normal(40)
+        >>> system = Dynamics.from_trajectories(x, lags=2)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     system.save(f"{folder}/system.wk")
+        ...     Dynamics.load(f"{folder}/system.wk")
+        <Dynamics: 1 states, 0 inputs, lags (2, 2), learns the state>
+        """
+        from ..io.store import save
 
-    def _checked_policy(self, policy: Policy) -> Policy:
-        def checked(k: int, x: FloatArray) -> FloatArray:
-            u = np.asarray(policy(k, x), dtype=float)
-            if u.shape not in ((len(x), self.n_inputs), (self.n_inputs,)) and not (
-                u.ndim == 1 and self.n_inputs == 1 and len(u) == len(x)
-            ):
-                raise ValueError(
-                    f"the policy must return inputs of shape ({len(x)}, {self.n_inputs}) or ({self.n_inputs},), got {u.shape}"
-                )
-            return u[:, None] if u.ndim == 1 and len(u) == len(x) and self.n_inputs == 1 else u
+        save(self, path)
 
-        return checked
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Dynamics:
+        """Read a system that :meth:`save` has written; nothing is refitted.
 
+        Parameters
+        ----------
+        path : path-like
 
-def _is_law(x0: Any) -> bool:
-    several = isinstance(x0, list | tuple) and any(hasattr(law, "rvs") or isinstance(law, str) for law in x0)
-    return hasattr(x0, "rvs") or isinstance(x0, str) or several
+        Returns
+        -------
+        Dynamics
+
+        Raises
+        ------
+        FormatError
+            A ValueError: the file is not a saved system, is damaged, or was written by another version of the format.
+        """
+        from ..io.store import load_system
+
+        return load_system(path)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..palette import CAUSES, LIGHT
+from ..palette import CAUSES, LIGHT, pyplot
 
 if TYPE_CHECKING:
     from .rollout import Rollout
@@ -26,9 +26,7 @@ def plot_rollout(rollout: Rollout, coverage: float, axes: Any) -> Any:
     """Draw on n_x axes, or on new ones."""
     n_x = len(rollout.names)
     if axes is None:
-        import matplotlib.pyplot as plt
-
-        axes = plt.subplots(
+        axes = pyplot().subplots(
             n_x, 1, figsize=(7, 0.8 + 2.4 * n_x), sharex=True, squeeze=False, layout="constrained"
         )[1]
     axes = np.ravel(axes)

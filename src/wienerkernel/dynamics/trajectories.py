@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,8 +11,16 @@ from sklearn.base import clone
 
 from .._typing import FloatArray
 from ..regressor import WienerKernelRegressor
+from ..transform import Transform
 
-__all__ = ["check_lags", "check_trajectories", "fitted", "split_trajectories"]
+__all__ = [
+    "check_lags",
+    "check_trajectories",
+    "fitted",
+    "seasonal_inputs",
+    "split_trajectories",
+    "transformed",
+]
 
 Trajectories = tuple[list[FloatArray], list[FloatArray]]
 """States (T, n_x) and inputs (T, n_u) or (T - 1, n_u), a list of arrays each."""
@@ -26,8 +36,8 @@ def check_lags(lags: Any) -> tuple[int, int]:
     return int(pair[0]), int(pair[1])
 
 
-def check_trajectories(X: Any, U: Any) -> Trajectories:
-    """Trajectories as lists of arrays (T, n_x) and (T, n_u) or (T - 1, n_u)."""
+def check_trajectories(X: Any, U: Any) -> tuple[list[FloatArray], list[FloatArray], FloatArray]:
+    """Trajectories as lists of arrays (T, n_x) and (T, n_u) or (T - 1, n_u), and inputs after the last one."""
     several = isinstance(X, list | tuple) and np.ndim(X[0]) > 0
     states = [_columns(x) for x in (X if several else [X])]
     inputs: list[FloatArray]
@@ -37,6 +47,8 @@ def check_trajectories(X: Any, U: Any) -> Trajectories:
         inputs = [_columns(u) for u in (U if several else [U])]
     if len(inputs) != len(states):
         raise ValueError(f"X has {len(states)} trajectories, U {len(inputs)}")
+    ahead = inputs[-1][len(states[-1]) :]
+    inputs[-1] = inputs[-1][: len(states[-1])]
     for k, (x, u) in enumerate(zip(states, inputs, strict=True)):
         if len(u) not in (len(x), len(x) - 1):
             raise ValueError(
@@ -46,7 +58,42 @@ def check_trajectories(X: Any, U: Any) -> Trajectories:
             raise ValueError(f"trajectory {k} has other numbers of states or inputs than the first")
         if not (np.all(np.isfinite(x)) and np.all(np.isfinite(u))):
             raise ValueError(f"trajectory {k} has values that are not finite")
-    return states, inputs
+    if not np.all(np.isfinite(ahead)):
+        raise ValueError("the inputs after the last trajectory are not finite")
+    return states, inputs, ahead
+
+
+def seasonal_inputs(n: int, period: float, harmonics: int = 3, start: int = 0) -> FloatArray:
+    """Cosines and sines of a season, as inputs that tell a model the time of the year.
+
+    Parameters
+    ----------
+    n : int
+        Number of steps.
+    period : float
+        In steps, such as 12 for monthly data.
+    harmonics : int, default=3
+        Frequencies 1, 2, ... over the period, below one half of a cycle per step.
+    start : int, default=0
+        The first step.
+
+    Returns
+    -------
+    ndarray of shape (n, 2 * harmonics), or less if the period is short
+
+    Examples
+    --------
+    >>> from wienerkernel import seasonal_inputs
+    >>> seasonal_inputs(24, 12).shape
+    (24, 6)
+    """
+    if not np.isfinite(period) or period < 2 or harmonics < 1:
+        raise ValueError(
+            f"a season needs a period of at least 2 steps and a harmonic, got {period!r}, {harmonics!r}"
+        )
+    phase = 2 * np.pi * (start + np.arange(n)) / period
+    orders = [k for k in range(1, harmonics + 1) if 2 * k < period] or [1]
+    return np.column_stack([wave(k * phase) for k in orders for wave in (np.cos, np.sin)])
 
 
 def _columns(values: Any) -> FloatArray:
@@ -81,8 +128,12 @@ def split_trajectories(
 
 def fitted(
     states: list[FloatArray], inputs: list[FloatArray], lags: tuple[int, int], model: Any, learns: str
-) -> list[WienerKernelRegressor]:
-    """One fitted copy of a model for each state."""
+) -> tuple[list[WienerKernelRegressor], bool]:
+    """One fitted copy of a model for each state, and whether past states are transformed as the next one is.
+
+    They are if the model has a transform: otherwise paths of a positive series could grow without bound. The exponent is
+    learned from untransformed past states first, and kept.
+    """
     short = [k for k, x in enumerate(states) if len(x) <= max(lags)]
     if short:
         raise ValueError(
@@ -91,7 +142,29 @@ def fitted(
     rows = [_lagged(x, u, lags) for x, u in zip(states, inputs, strict=True)]
     Z, now, following = (np.concatenate([row[i] for row in rows]) for i in range(3))
     targets = following - now if learns == "increment" else following
-    return [clone(model).fit(Z, column) for column in targets.T]
+    models = [clone(model).fit(Z, column) for column in targets.T]
+    transforms = [_fixed(one.posterior_.transform) for one in models]
+    if learns == "increment" or not any(transforms):
+        return models, False
+    for i in range(lags[0]):
+        columns = slice(i * len(models), (i + 1) * len(models))
+        Z[:, columns] = transformed(Z[:, columns], transforms)
+    again = [
+        clone(model).set_params(transform=transform).fit(Z, column)
+        for transform, column in zip(transforms, targets.T, strict=True)
+    ]
+    return again, True
+
+
+def _fixed(transform: Transform | None) -> Transform | None:
+    """A transform whose exponent is not learned again."""
+    return replace(transform, free=False) if transform is not None and transform.free else transform  # type: ignore[type-var]
+
+
+def transformed(states: FloatArray, transforms: Sequence[Transform | None]) -> FloatArray:
+    """States (..., n_x), each on the scale of its transform."""
+    columns = [x if T is None else T(x) for x, T in zip(np.moveaxis(states, -1, 0), transforms, strict=True)]
+    return np.stack(columns, axis=-1)
 
 
 def _lagged(X: FloatArray, U: FloatArray, lags: tuple[int, int]) -> tuple[FloatArray, FloatArray, FloatArray]:

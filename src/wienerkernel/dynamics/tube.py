@@ -37,32 +37,25 @@ with probability 0.0002."""
 class Tube:
     """Law of the states about the nominal run, linear in all noise: exact, non-Gaussian quantiles in milliseconds.
 
-    One step is exact; for more the noise must be small enough for the linearization, which sampled paths check.
+    Made by :meth:`Dynamics.tube`. One step is exact; for more the noise must be small enough for the linearization.
 
     Parameters
     ----------
     dynamics : Dynamics
         Without lags and transform.
-    x0 : array-like of shape (n_x,)
-    inputs : array-like of shape (steps, n_u), default=None
-    steps : int, default=None
-        Needed without inputs.
-    feedback : array-like of shape (n_u, n_x) or (steps, n_u, n_x), default=None
+    mean : ndarray of shape (steps + 1, n_x)
+        The nominal run.
+    inputs : ndarray of shape (steps, n_u)
+    feedback : ndarray of shape (steps, n_u, n_x)
         K in u_k = inputs_k + K (x_k - mean_k).
-    check : int, default=200
-        Number of sampled paths that the tube is compared with; 0 for none.
-    random_state : int, numpy Generator or RandomState, or None, default=0
-        Of these paths.
 
     Attributes
     ----------
-    mean : ndarray of shape (steps + 1, n_x)
-        The nominal run.
     A : ndarray of shape (steps, n_x, n_x)
         Derivatives of the next state by the state, including the feedback.
     B : ndarray of shape (steps, n_x, n_u)
     disagreement : ndarray of shape (steps + 1, n_x) or None
-        Kolmogorov's distance between tube and sampled paths.
+        Kolmogorov's distance between tube and sampled paths, from :meth:`compare`.
 
     Examples
     --------
@@ -75,42 +68,17 @@ class Tube:
     """
 
     def __init__(
-        self,
-        dynamics: Dynamics,
-        x0: Any,
-        inputs: Any = None,
-        steps: int | None = None,
-        *,
-        feedback: ArrayLike | None = None,
-        check: int = 200,
-        random_state: RandomState = 0,
+        self, dynamics: Dynamics, mean: FloatArray, inputs: FloatArray, feedback: FloatArray
     ) -> None:
-        if dynamics.lags != (1, 1):
-            raise ValueError(
-                f"a tube needs a system without lags, got lags {dynamics.lags}; rollouts work with lags"
-            )
-        values, steps = dynamics._inputs(inputs, steps, policy=False)
-        n_x, n_u = dynamics.n_states, dynamics.n_inputs
-        self.dynamics, self.inputs = dynamics, values
-        self.mean = dynamics.simulate_mean(x0, values, steps)
-        if not np.all(np.isfinite(self.mean)):
-            step = int(np.argmin(np.all(np.isfinite(self.mean), axis=1)))
+        if not np.all(np.isfinite(mean)):
+            step = int(np.argmin(np.all(np.isfinite(mean), axis=1)))
             raise ValueError(f"the run of the mean diverges at step {step}")
-        self._Z = np.hstack([self.mean[:-1], values])
+        self.dynamics, self.mean, self.inputs, self.feedback = dynamics, mean, inputs, feedback
+        self._Z = np.hstack([mean[:-1], inputs])
         slopes = np.moveaxis(dynamics.value_and_jacobian(self._Z)[1], 0, 1)
-        self.A, self.B = slopes[:, :, :n_x].copy(), slopes[:, :, n_x:]
-        self.feedback = np.zeros((steps, n_u, n_x))
-        if feedback is not None:
-            gain = np.asarray(feedback, dtype=float)
-            if gain.shape not in ((n_u, n_x), (steps, n_u, n_x)):
-                raise ValueError(
-                    f"feedback must have shape ({n_u}, {n_x}) or ({steps}, {n_u}, {n_x}), got {gain.shape}"
-                )
-            self.feedback = np.broadcast_to(gain, self.feedback.shape)
-            self.A += self.B @ self.feedback
+        self.B = slopes[:, :, dynamics.n_states :]
+        self.A = slopes[:, :, : dynamics.n_states] + self.B @ feedback
         self.disagreement: FloatArray | None = None
-        if check:
-            self._compare(int(check), random_state)
 
     @property
     def steps(self) -> int:
@@ -261,8 +229,18 @@ class Tube:
             raise ValueError(f"direction must be {self.mean.shape[1]} finite numbers, got {direction!r}")
         return h
 
-    def _compare(self, n_paths: int, random_state: RandomState) -> None:
-        """Kolmogorov's distances to sampled paths; warn where they are large."""
+    def compare(self, n_paths: int, random_state: RandomState = None) -> FloatArray:
+        """Kolmogorov's distances to sampled paths; there is a warning where they are large.
+
+        Parameters
+        ----------
+        n_paths : int
+        random_state : int, numpy Generator or RandomState, or None
+
+        Returns
+        -------
+        ndarray of shape (steps + 1, n_x)
+        """
         policy = None
         if self.inputs.shape[1]:
 
@@ -289,5 +267,6 @@ class Tube:
                 f"the linearized tube disagrees with {n_paths} sampled paths from step {step} on (state {state}: distance "
                 f"{distance[step].max():.2f} of the distribution functions): use a rollout, or fewer steps",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
+        return np.asarray(distance)

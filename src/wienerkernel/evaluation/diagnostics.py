@@ -7,6 +7,7 @@ minimizes the other.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,11 +19,14 @@ from numpy.typing import ArrayLike
 from .._typing import FloatArray, IntArray
 from ..law import LinearCombination
 from ..law.mixed import MixedLaw
+from ..losses import NonlinearPosterior
 from ..noise import Noise
 from ..noise.level import Level, level_nodes
-from ..posterior import Posterior, RandomInput, SeparateOutputs
+from ..notebook import table_html
+from ..posterior import RandomInput, SeparateOutputs
 from ..posterior.separate import stacked
 from ..posterior.transformed import TransformedDistribution
+from ..scale import ApproximatePosterior
 from ..smoother.leave_one_out import LeaveOneOutLaws
 from .crps import crps
 
@@ -34,6 +38,7 @@ __all__ = [
     "Comparison",
     "ScoreReport",
     "compare",
+    "compared",
     "crps",
     "leave_one_out_law",
     "pit_band",
@@ -122,11 +127,11 @@ class ScoreReport:
             return theory, residuals
         return _quantile_pairs(self.noise, self.standardized)
 
-    def plot(self, axes: Any = None) -> ScoreDisplay:
+    def plot(self, ax: Any = None) -> ScoreDisplay:
         """PIT histogram, calibration curve and residuals on three axes, as a :class:`~wienerkernel.ScoreDisplay`."""
         from .plotting import ScoreDisplay
 
-        return ScoreDisplay(self).plot(axes=axes)
+        return ScoreDisplay(self).plot(ax=ax)
 
     def summary(self) -> dict[str, float]:
         """Means of the scores, and the coverage of 50 % and 90 % intervals."""
@@ -149,6 +154,15 @@ class ScoreReport:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return table_html(*_cells(str(self)))
+
+
+def _cells(text: str) -> tuple[list[str], list[list[str]]]:
+    """Head and rows of a table in text."""
+    head, *rows = (re.split(r" {2,}", line) for line in text.splitlines())
+    return head, [[*row, *[""] * (len(head) - len(row))] for row in rows]
 
 
 def _quantile_pairs(noise: Noise, standardized: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -206,14 +220,31 @@ def pit_band(n: int, probability: float | FloatArray) -> tuple[FloatArray, Float
     return np.asarray(low), np.asarray(high)
 
 
-def leave_one_out_law(posterior: Posterior, rows: IntArray | slice = ALL) -> tuple[Any, FloatArray]:
+def leave_one_out_law(posterior: Any, rows: IntArray | slice = ALL) -> tuple[Any, FloatArray]:
     """The exact law of some samples, each predicted from all others, and their values: both (n,) or (n, n_y).
 
     Without a transform these are residuals y_i - m0 - mu_{-i}(x_i): unexplored inputs, the noise of sample i and that of
-    the other samples, which must be independent. With a transform they are the samples y_i themselves.
+    the other samples, which must be independent. With a transform, or an estimate that is not linear in y, they are the
+    samples y_i themselves, and in the latter case the law is approximate.
     """
-    laws, noise = LeaveOneOutLaws(posterior.smoother), posterior.noise
-    group, residual = laws.group[rows], laws.residual[rows]
+    if isinstance(posterior, NonlinearPosterior):
+        found, values = posterior.left_out(rows)
+        if posterior.transform is None:
+            return found, values
+        distribution = TransformedDistribution(_Affine(found, 1.0), posterior.transform)
+        return distribution, posterior.transform.inverse(values)
+    smoother: Any = posterior.smoother
+    if isinstance(posterior, ApproximatePosterior):
+        if isinstance(rows, slice):
+            raise TypeError(
+                "an approximate model has too many samples to leave out each: score held-out data, score_report(X, y)"
+            )
+        laws: Any = smoother.left_out(rows)
+        group, residual = laws.group, laws.residual
+    else:
+        laws = LeaveOneOutLaws(smoother)
+        group, residual = laws.group[rows], laws.residual[rows]
+    noise = posterior.noise
     # All outputs of a sample have one law, up to their scales.
     at = group if posterior.single_output else group[:, None]
     weights, others = laws.weights[at], posterior.terms[1:]
@@ -335,6 +366,9 @@ class Comparison:
             lines.append(f"{row[0]:<{width}}" + "".join(f"{value:>12.3f}" for value in row[1:]))
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        return table_html(*_cells(str(self)))
+
 
 def compare(
     models: Mapping[str, Any] | Sequence[Any], X: ArrayLike | None = None, y: ArrayLike | None = None
@@ -371,7 +405,11 @@ def compare(
         from sklearn.base import clone
 
         named = {name: clone(model).fit(X, y) for name, model in named.items()}
-    reports = {name: score_report(model) for name, model in named.items()}
+    return compared({name: score_report(model) for name, model in named.items()})
+
+
+def compared(reports: Mapping[str, ScoreReport]) -> Comparison:
+    """Rank score reports on the same samples."""
     sizes = {report.log_score.shape for report in reports.values()}
     if len(sizes) > 1:
         raise ValueError(f"models must be fitted to the same samples, got scores of shapes {sorted(sizes)}")

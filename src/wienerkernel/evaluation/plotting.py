@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._typing import FloatArray
-from ..palette import CAUSES, LIGHT
-from ..posterior import Uncertainty
+from ..backend import arrays
+from ..palette import CAUSES, LIGHT, pyplot
+from ..posterior import SeparateOutputs, Uncertainty
 from .diagnostics import BAND, ScoreReport, pit_band
+from .unwrap import unwrapped
 
 __all__ = ["ScoreDisplay", "TubeDisplay"]
+
+GRID = 200
+"""Points of a curve along one of several inputs."""
+MOST = 2000
+"""Samples that are shown."""
 
 
 @dataclass
@@ -25,9 +32,16 @@ class TubeDisplay:
     x : ndarray of shape (m,)
     mean : ndarray of shape (m,)
     uncertainty : Uncertainty
-        Variances at ``x``.
+        Variances at ``x``, each of shape (m,).
     width : float, default=1.0
         Half-width of the tubes in standard deviations.
+    data : pair of ndarray of shape (n,), default=None
+        Samples to show: values of the input and observations.
+    several : bool, default=False
+        Whether there are further inputs, so that observations are shown as partial residuals: the curve at their value of
+        this input, plus their residuals.
+    x_name, y_name : str, default=""
+        Names of the axes.
 
     Attributes
     ----------
@@ -46,19 +60,44 @@ class TubeDisplay:
     mean: FloatArray
     uncertainty: Uncertainty
     width: float = 1.0
+    data: tuple[FloatArray, FloatArray] | None = None
+    several: bool = False
+    x_name: str = ""
+    y_name: str = ""
     ax_: Any = field(default=None, init=False, repr=False)
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, x: ArrayLike, *, width: float = 1.0, ax: Any = None
+        cls,
+        estimator: Any,
+        X: Any = None,
+        y: ArrayLike | None = None,
+        *,
+        feature: int | str = 0,
+        at: ArrayLike | None = None,
+        output: int = 0,
+        width: float = 1.0,
+        ax: Any = None,
     ) -> TubeDisplay:
-        """Predict at ``x`` with a fitted :class:`~wienerkernel.WienerKernelRegressor` of one input, and plot.
+        """Predict along one input with a fitted model, and plot.
 
         Parameters
         ----------
-        estimator : WienerKernelRegressor
-            One with a ``transform`` is shown on the transformed scale.
-        x : array-like of shape (m,)
+        estimator : WienerKernelRegressor or Pipeline
+            A model with a ``transform`` is shown on the transformed scale. A pipeline, whose steps before the model are
+            applied to the curve, needs ``X``.
+        X : array-like of shape (m,) or (m, d), default=None
+            Of one input, the points of the curve, in any order. Of several, samples: the curve extends over their range.
+            By default, the samples that the model was fitted to.
+        y : array-like of shape (m,) or (m, n_y), default=None
+            Observations at ``X``, to be shown, at most 2000; without ``X``, those of the fit are shown. With several
+            inputs, residuals are shown around the curve.
+        feature : int or str, default=0
+            The input along which the curve runs: its index or its name.
+        at : array-like of shape (d,), default=None
+            Where the other inputs are; by default at the sample nearest the median.
+        output : int, default=0
+            Which of several outputs.
         width : float, default=1.0
         ax : matplotlib Axes, default=None
 
@@ -66,23 +105,55 @@ class TubeDisplay:
         -------
         TubeDisplay
         """
-        if estimator.n_features_in_ != 1:
-            raise ValueError(
-                f"a TubeDisplay needs a model of one input, got {estimator.n_features_in_} inputs"
-            )
-        grid = np.sort(np.asarray(x, dtype=float), axis=None)
-        posterior, column = estimator.posterior_, grid[:, None]
-        display = cls(grid, posterior.mean(column), posterior.uncertainty(column), width).plot(ax=ax)
-        if hasattr(estimator, "feature_names_in_"):
-            display.ax_.set_xlabel(estimator.feature_names_in_[0])
-        return display
+        model, _ = unwrapped(estimator)
+        posterior = model.posterior_
+        own = X is None
+        if own:
+            if estimator is not model:
+                raise ValueError("a display of a pipeline needs X, the data before the first step")
+            X, y = _samples(posterior)
+        names = [str(name) for name in getattr(X, "columns", getattr(model, "feature_names_in_", []))]
+        points = np.asarray(X, dtype=float)
+        points = points[:, None] if points.ndim == 1 else points
+        j = _index(feature, names, points.shape[1])
+        curve = _curve(points, j, at, given=not own)
+
+        def seen(rows: FloatArray) -> FloatArray:
+            """Rows as the model sees them."""
+            if estimator is model:
+                return rows
+            table = type(X)(rows, columns=X.columns) if hasattr(X, "columns") else rows
+            return np.asarray(unwrapped(estimator, table)[1], dtype=float)
+
+        mean, parts, transform = _evaluated(posterior, seen(curve), output)
+        data = None
+        if y is not None:
+            some = np.sort(np.random.default_rng(0).permutation(len(points))[:MOST])
+            rows, observed = points[some], np.asarray(y, dtype=float).reshape(len(points), -1)[some, output]
+            observed = observed if transform is None or own else transform(observed)
+            if points.shape[1] > 1:  # onto the curve, so that other inputs do not scatter them
+                onto = np.tile(curve[0], (len(rows), 1))
+                onto[:, j] = rows[:, j]
+                ends = (_evaluated(posterior, seen(at), output)[0] for at in (onto, rows))
+                observed = observed + next(ends) - next(ends)
+            data = rows[:, j], observed
+        target = getattr(y, "name", None) or _target(model, output)
+        display = cls(
+            curve[:, j],
+            mean,
+            parts,
+            width,
+            data,
+            points.shape[1] > 1,
+            names[j] if names else f"x{j + 1}" if points.shape[1] > 1 else "x",
+            f"{target}, transformed" if transform is not None else str(target),
+        )
+        return display.plot(ax=ax)
 
     def plot(self, ax: Any = None) -> TubeDisplay:
         """Draw on the given axes, or on new ones."""
         if ax is None:
-            import matplotlib.pyplot as plt
-
-            _, ax = plt.subplots()
+            _, ax = pyplot().subplots()
         tubes = [
             ("estimate", self.uncertainty.estimate, CAUSES["noise"]),
             ("function", self.uncertainty.epistemic, f"+ {CAUSES['model']}"),
@@ -93,8 +164,67 @@ class TubeDisplay:
             style = {"color": LIGHT[law], "lw": 0, "zorder": 1 - k / 10}  # wider tubes behind
             ax.fill_between(self.x, self.mean - half, self.mean + half, label=label, **style)
         ax.plot(self.x, self.mean, color=LIGHT["mean"], label="mean")
+        if self.data is not None:
+            label = "partial residuals" if self.several else "data"
+            ax.plot(*self.data, ".", color=LIGHT["text"], ms=4, alpha=0.6, label=label)
+        ax.set(xlabel=self.x_name, ylabel=self.y_name)
+        ax.margins(x=0)
+        ax.legend(frameon=False, fontsize="small")
         self.ax_ = ax
         return self
+
+
+def _samples(posterior: Any) -> tuple[FloatArray, FloatArray]:
+    """The samples of a model, X (n, d) and y (n, n_y), on its scale."""
+    parts = posterior.outputs if isinstance(posterior, SeparateOutputs) else [posterior]
+    samples = parts[0].smoother.samples
+    X = arrays.as_numpy(samples.places)[samples.index]
+    return X, np.concatenate([arrays.as_numpy(part.observed()) for part in parts], axis=1)
+
+
+def _index(feature: int | str, names: list[str], d: int) -> int:
+    """The index of an input that is given by name or index."""
+    if isinstance(feature, str):
+        if feature not in names:
+            raise ValueError(f"feature must be one of {', '.join(names) or 'no names'}, got {feature!r}")
+        return names.index(feature)
+    if not 0 <= feature < d:
+        raise ValueError(f"feature must be an index from 0 to {d - 1}, got {feature!r}")
+    return feature
+
+
+def _curve(points: FloatArray, j: int, at: ArrayLike | None, given: bool) -> FloatArray:
+    """Points along input j: those given, sorted, if that is the only input, else over the range of the samples."""
+    d = points.shape[1]
+    if d == 1 and given:
+        return np.sort(points, axis=0)
+    spread = np.where(np.ptp(points, axis=0) > 0, points.std(axis=0), 1.0)
+    middle = points[np.argmin(np.sum(((points - np.median(points, axis=0)) / spread) ** 2, axis=1))]
+    base = middle if at is None else np.asarray(at, dtype=float)
+    if base.shape != (d,):
+        raise ValueError(f"at must have shape ({d},), one value for each input, got {base.shape}")
+    curve = np.tile(base, (GRID, 1))
+    curve[:, j] = np.linspace(points[:, j].min(), points[:, j].max(), GRID)
+    return curve
+
+
+def _evaluated(posterior: Any, X: FloatArray, output: int) -> tuple[FloatArray, Uncertainty, Any]:
+    """Mean (m,) and variances of one output, and its transform."""
+    if isinstance(posterior, SeparateOutputs):
+        posterior = posterior.outputs[output]
+        output = 0
+    mean, parts = arrays.as_numpy(posterior.mean(X)), posterior.uncertainty(X)
+    if mean.ndim == 2:
+        columns = {part.name: getattr(parts, part.name) for part in fields(parts)}
+        mean = mean[:, output]
+        parts = type(parts)(**{n: v if np.ndim(v) < 2 else v[:, output] for n, v in columns.items()})
+    return mean, parts, posterior.transform
+
+
+def _target(model: Any, output: int) -> str:
+    names = getattr(model, "target_names_in_", None)
+    several = f"y{output + 1}" if len(model.output_scale_) > 1 else "y"
+    return several if names is None else str(names[output])
 
 
 @dataclass
@@ -134,33 +264,32 @@ class ScoreDisplay:
         y: ArrayLike | None = None,
         *,
         bins: int = 10,
-        axes: Any = None,
+        ax: Any = None,
     ) -> ScoreDisplay:
         """Score a fitted model on its own samples, each left out in turn, or on new data, and plot.
 
         Parameters
         ----------
-        estimator : WienerKernelRegressor
+        estimator : WienerKernelRegressor or Pipeline
         X : array-like of shape (m, d), default=None
         y : array-like of shape (m,) or (m, n_y), default=None
         bins : int, default=10
-        axes : three matplotlib Axes, default=None
+        ax : three matplotlib Axes, default=None
 
         Returns
         -------
         ScoreDisplay
         """
-        return cls(estimator.score_report(X, y), bins).plot(axes=axes)
+        model, X = unwrapped(estimator, X)
+        return cls(model.score_report(X, y), bins).plot(ax=ax)
 
-    def plot(self, axes: Any = None) -> ScoreDisplay:
-        """Draw on the given axes, or on new ones."""
-        if axes is None:
-            import matplotlib.pyplot as plt
-
-            _, axes = plt.subplots(1, 3, figsize=(10.5, 3.4), layout="constrained")
-        for ax, draw in zip(axes, (self._histogram, self._calibration, self._residuals), strict=True):
-            draw(ax)
-        self.axes_ = axes
+    def plot(self, ax: Any = None) -> ScoreDisplay:
+        """Draw on three given axes, or on new ones."""
+        if ax is None:
+            _, ax = pyplot().subplots(1, 3, figsize=(10.5, 3.4), layout="constrained")
+        for each, draw in zip(ax, (self._histogram, self._calibration, self._residuals), strict=True):
+            draw(each)
+        self.axes_ = ax
         return self
 
     def _histogram(self, ax: Any) -> None:
@@ -168,7 +297,13 @@ class ScoreDisplay:
         low, high = pit_band(pit.size, 1 / self.bins)
         ax.hist(pit, bins=self.bins, range=(0.0, 1.0), rwidth=0.95, color=LIGHT["function-line"], alpha=0.75)
         ax.axhspan(
-            low, high, color=LIGHT["observation-line"], alpha=0.3, lw=0, label=f"{100 * BAND:.0f} % if right"
+            low,
+            high,
+            color=LIGHT["observation-line"],
+            alpha=0.3,
+            lw=0,
+            zorder=0,
+            label=f"{100 * BAND:.0f} % if right",
         )
         ax.axhline(pit.size / self.bins, color=LIGHT["text"], lw=1, ls="--")
         ax.set_ylim(0, 1.25 * max(high, ax.get_ylim()[1]))  # room for the legend

@@ -1,1 +1,1 @@
-"""Experiments that can be repeated: the paper's, calibration, safe optimization, and their data."""
+"""Reproducible experiments: the paper's, calibration, safe optimization, and their data."""

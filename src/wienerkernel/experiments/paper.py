@@ -133,7 +133,7 @@ def _draw_functions(ax: Any, experiment: Experiment, model: WienerKernelRegresso
     estimate = model.predict_distribution(x[:, None])
     heights = estimate.ppf(np.linspace(0.01, 0.9999, 300)[:, None])
     draws = model.predict_distribution(grid[:, None]).rvs(N_FUNCTIONS, random_state=experiment.seed)
-    draws[draws < heights.min()] = np.nan  # out of the box
+    draws[draws < heights.min()] = np.nan  # outside the axes
     flat = np.zeros_like(draws)
     curves = np.stack([np.broadcast_to(grid, draws.shape), draws, flat], axis=-1)
     thin = {"lw": 0.3, "alpha": 0.15, "rasterized": True}

@@ -27,10 +27,11 @@ LAWS: dict[str, Any] = {
     "gamma": stats.gamma(0.25, scale=2),
     "lognormal": stats.lognorm(1.0),
     "student": stats.t(3),
-    "laplace": stats.laplace(),
-    "uniform": stats.uniform(-2, 4),
-    "mixture": Mixture(["norm(0, 0.3)", "norm(0, 3)"], [0.8, 0.2]),
+    "laplace": stats.laplace(scale=0.5**0.5),
+    "uniform": stats.uniform(-(3**0.5), 2 * 3**0.5),
+    "mixture": Mixture(["norm(0, 0.22)", "norm(0, 2.2)"], [0.8, 0.2]),
 }
+"""Laws of the noise; of variance 1, except those of lognormal and Student noise."""
 METHODS: dict[str, dict[str, Any]] = {
     "linear": {},
     "efficient": {"loss": "efficient"},
@@ -76,6 +77,15 @@ def data_set(law: Noise, n: int, generator: Any) -> tuple[FloatArray, FloatArray
     return X, f[:n] + law.rvs(n, random_state=generator), query, f[n:]
 
 
+def _fitted(method: str, law: Noise, X: FloatArray, y: FloatArray, seed: int) -> WienerKernelRegressor:
+    model = WienerKernelRegressor(
+        KERNEL, noise=law, trend=None, tuning=None, random_state=seed, **METHODS[method]
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # R-hat is part of the result
+        return model.fit(X, y)
+
+
 def measure(name: str, n: int, seed: int, methods: Sequence[str] = tuple(METHODS)) -> list[Price]:
     """Scores of the methods on one data set.
 
@@ -89,14 +99,9 @@ def measure(name: str, n: int, seed: int, methods: Sequence[str] = tuple(METHODS
     X, y, query, f = data_set(law, n, generator)
     results = []
     for method in methods:
-        model = WienerKernelRegressor(
-            KERNEL, noise=law, trend=None, tuning=None, random_state=seed, **METHODS[method]
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # R-hat is part of the result
-            start = time.process_time()
-            model.fit(X, y)
-            seconds = time.process_time() - start
+        start = time.process_time()
+        model = _fitted(method, law, X, y, seed)
+        seconds = time.process_time() - start
         draws = np.sort(
             model.predict_distribution(query, of="function").rvs(DRAWS, random_state=seed), axis=0
         )
@@ -169,12 +174,7 @@ def _figure(rows: list[dict[str, Any]], seed: int) -> Any:
     law = as_noise(LAWS["gamma"])
     X, y, query, f = data_set(law, 20, np.random.default_rng(seed))
     for method, color in (("linear", LIGHT["observation"]), ("bayes", LIGHT["estimate"])):
-        model = WienerKernelRegressor(
-            KERNEL, noise=law, trend=None, tuning=None, random_state=seed, **METHODS[method]
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            low, high = model.fit(X, y).predict_interval(query, 0.9, of="function").T
+        low, high = _fitted(method, law, X, y, seed).predict_interval(query, 0.9, of="function").T
         left.fill_between(query[:, 0], low, high, color=color, label=f"{method}, 90 %")
     left.plot(query[:, 0], f, color=LIGHT["truth"], label="f")
     left.plot(X[:, 0], y, ".", color=LIGHT["text"], label="samples")

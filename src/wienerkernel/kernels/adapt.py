@@ -23,7 +23,7 @@ from .stationary import RBF, Matern, RationalQuadratic
 __all__ = ["FunctionKernel", "ScikitLearnKernel", "as_kernel"]
 
 _LOCK = RLock()
-"""Tiles are shared by threads; code that is not ours is called by one thread at a time."""
+"""Tiles are shared by threads; third-party code is called by one thread at a time."""
 
 
 def as_kernel(obj: Any, n_inputs: int | None = None) -> Kernel:
@@ -75,7 +75,7 @@ class FunctionKernel(Kernel):
             )
 
     def _values(self, P: Rows, Q: Rows) -> Array:
-        # A copy, since the function may return an array that it keeps.
+        # A copy, since the function may keep the array that it returns.
         with _LOCK:
             K = arrays.copy(arrays.contiguous(arrays.like(self.function(P, Q), P)))
         shape = P.shape[0], Q.shape[0]
@@ -127,17 +127,14 @@ class ScikitLearnKernel(Kernel):
 
     @property
     def theta(self) -> FloatArray:
-        """Logarithms of the free hyperparameters, of shape (p,)."""
         return np.array(self.kernel.theta, dtype=np.float64)
 
     @property
     def bounds(self) -> FloatArray:
-        """Bounds of `theta`, of shape (p, 2); logarithms as well."""
         return np.array(self.kernel.bounds, dtype=np.float64).reshape(-1, 2)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the entries of `theta`."""
         named: list[str] = []
         for h in self.kernel.hyperparameters:
             name = h.name.replace("__", ".")
@@ -146,7 +143,6 @@ class ScikitLearnKernel(Kernel):
         return tuple(named)
 
     def with_theta(self, theta: ArrayLike) -> Self:
-        """Return the kernel of the same form whose free hyperparameters are exp(theta), theta of shape (p,)."""
         return type(self)(self.kernel.clone_with_theta(self._checked_theta(theta)))
 
     def __eq__(self, other: object) -> bool:

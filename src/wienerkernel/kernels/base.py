@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from numbers import Real
 from typing import Any, ClassVar, TypeAlias
@@ -21,7 +21,17 @@ from ..backend import arrays
 from .parameters import DEFAULT_BOUNDS, Bounds, Parametrized
 from .tiles import CrossKernel, as_rows, as_two_sets, center_of, gram, input_pullback, mirrored, pullback
 
-__all__ = ["MAX_DEPTH", "Constant", "Kernel", "Power", "Product", "Sum", "bracketed", "too_deep"]
+__all__ = [
+    "MAX_DEPTH",
+    "Constant",
+    "Kernel",
+    "Power",
+    "Product",
+    "Sum",
+    "bracketed",
+    "elementary",
+    "too_deep",
+]
 
 MAX_DEPTH = 100
 """Levels of a composition: every method recurses through them, and copying takes several calls per level."""
@@ -385,6 +395,14 @@ def _linearized(kernel: Kernel, P: Rows, Q: Rows) -> tuple[Array, Pull | None]:
     if kernel._n_theta:
         return kernel._linearize(P, Q)
     return kernel.value if isinstance(kernel, Constant) else kernel._values(P, Q), None
+
+
+def elementary(kernel: Kernel) -> Iterator[Kernel]:
+    """The kernels that a kernel is composed of."""
+    for part in kernel._parts.values():
+        yield from elementary(part)
+    if not kernel._parts:
+        yield kernel
 
 
 def bracketed(kernel: Kernel, looser: type | tuple[type, ...]) -> str:

@@ -52,11 +52,11 @@ def points(X: Array, center: Array, length_scale: Scale, exact: bool = False, an
     xp = arrays.namespace(X)
     limits = xp.finfo(X.dtype)
     with np.errstate(over="ignore"):
-        # Centered before it is scaled: the subtraction is then harmless however far away the data are.
+        # Centered before it is scaled: no digits are lost, however far the data are from 0.
         x = (X - center) / arrays.like(length_scale, X)
         half_norms = arrays.row_dots(x, x)[:, None] / 2
     largest = 2 * float(xp.max(half_norms))
-    # The product is wrong by about eps |x|^2, hence by 2e-10 at most (1e-4 in single precision).
+    # The product has an error of about eps |x|^2, at most 2e-10 (1e-4 in single precision).
     near = largest <= (1e6 if limits.eps < 1e-10 else 1e3)
     one = arrays.filled((n, 1), 1.0, X)
     return Points(

@@ -37,7 +37,7 @@ _in_a_thread: ContextVar[bool] = ContextVar("in_a_thread", default=False)
 
 @lru_cache(maxsize=1)
 def _pools() -> Any:
-    from threadpoolctl import ThreadpoolController  # comes with scikit-learn
+    from threadpoolctl import ThreadpoolController  # a dependency of scikit-learn
 
     return ThreadpoolController().select(user_api="blas")
 
@@ -49,8 +49,8 @@ def _threads() -> int:
 def for_each(function: Callable[[S], T], items: Iterable[S], x: Array, tiles: int) -> list[T]:
     """Return function(item) for all items, which have ``tiles`` tiles of the rows x in total.
 
-    Tiles are so small that the threads of BLAS would wait longer than they work, on a busy machine a hundred times as
-    long. BLAS is therefore limited to one thread, and our own threads, at most as many, take many items in turn.
+    Tiles are so small that the threads of BLAS would spend most of the time waiting for each other, especially on a busy
+    machine. BLAS is therefore limited to one thread, and our own threads, at most as many, take many items in turn.
     """
     if tiles <= FEW_TILES or not is_numpy(x):
         return [function(item) for item in items]

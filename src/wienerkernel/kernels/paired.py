@@ -16,7 +16,7 @@ from .parameters import Scale
 from .periodic import Periodic
 from .stationary import _Stationary
 
-__all__ = ["paired"]
+__all__ = ["differences", "paired", "scales"]
 
 BLOCK = 16
 """Pairs whose matrix is computed for its diagonal, where a kernel is known as a matrix only."""
@@ -41,22 +41,22 @@ def _(kernel: Constant, X: Array, Z: Array) -> Array:
 @paired.register
 def _(kernel: _Stationary, X: Array, Z: Array) -> Array:
     return kernel._f(
-        kernel._factor * sum((_differences(X, Z, k) / s) ** 2 for k, s in _scales(kernel.length_scale, X))
+        kernel._factor * sum((differences(X, Z, k) / s) ** 2 for k, s in scales(kernel.length_scale, X))
     )
 
 
 @paired.register
 def _(kernel: Periodic, X: Array, Z: Array) -> Array:
-    xp, periods = arrays.namespace(X), dict(_scales(kernel.period, X))
+    xp, periods = arrays.namespace(X), dict(scales(kernel.period, X))
     sines = (
-        2 * xp.sin(np.pi / periods[k] * _differences(X, Z, k)) / s for k, s in _scales(kernel.length_scale, X)
+        2 * xp.sin(np.pi / periods[k] * differences(X, Z, k)) / s for k, s in scales(kernel.length_scale, X)
     )
     return kernel._f(kernel._factor * sum(s**2 for s in sines))
 
 
 @paired.register
 def _(kernel: Linear, X: Array, Z: Array) -> Array:
-    return sum(X[..., k] * Z[..., k] / s**2 for k, s in _scales(kernel.length_scale, X))
+    return sum(X[..., k] * Z[..., k] / s**2 for k, s in scales(kernel.length_scale, X))
 
 
 @paired.register
@@ -74,10 +74,11 @@ def _(kernel: _Composition, X: Array, Z: Array) -> Array:
     return kernel._f(*(paired(part, X, Z) for part in kernel._kernels))
 
 
-def _scales(scale: Scale, X: Array) -> list[tuple[int, Any]]:
+def scales(scale: Scale, X: Array) -> list[tuple[int, Any]]:
     """Number and length scale of each input."""
     return list(enumerate(np.broadcast_to(np.asarray(scale, dtype=float), X.shape[-1]).tolist()))
 
 
-def _differences(X: Array, Z: Array, k: int) -> Array:
+def differences(X: Array, Z: Array, k: int) -> Array:
+    """x_k - z_k of pairs of points."""
     return X[..., k] - Z[..., k]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import FloatArray
-from .base import Constant, Kernel, Power, Product, Sum
+from .base import Constant, Kernel, Power, Product, Sum, elementary
 from .stationary import RBF, Matern, RationalQuadratic
 
 __all__ = ["frequencies", "prior_variance"]
@@ -19,14 +19,8 @@ __all__ = ["frequencies", "prior_variance"]
 
 def prior_variance(kernel: Kernel) -> float:
     """k(x, x) of a stationary kernel."""
-    return float(np.asarray(kernel.diag(np.zeros((1, _width(kernel)))))[0])
-
-
-def _width(kernel: Kernel) -> int:
-    """Number of inputs that the length scales imply, at least 1."""
-    parts = [getattr(kernel, name) for name in ("k1", "k2", "kernel") if hasattr(kernel, name)]
-    own = np.size(getattr(kernel, "length_scale", 1.0))
-    return max([own, *map(_width, parts)])
+    width = max(np.size(getattr(leaf, "length_scale", 1.0)) for leaf in elementary(kernel))
+    return float(np.asarray(kernel.diag(np.zeros((1, width))))[0])
 
 
 def frequencies(kernel: Kernel, size: int, d: int, generator: Any) -> FloatArray:
@@ -57,10 +51,9 @@ def frequencies(kernel: Kernel, size: int, d: int, generator: Any) -> FloatArray
     elif isinstance(kernel, RationalQuadratic):
         factor = np.sqrt(generator.gamma(kernel.alpha, 1 / kernel.alpha, size))
     else:
-        msg = (
+        raise TypeError(
             f"the spectral density of {kernel!r} is not known; that of RBF, Matern and RationalQuadratic, their sums and "
             "products is. Without it, approximation='neighbors' and sample_paths(features=None) work for every kernel"
         )
-        raise TypeError(msg)
     normal = generator.standard_normal((size, d)) / np.asarray(kernel.length_scale)
     return np.asarray(normal * factor[:, None])

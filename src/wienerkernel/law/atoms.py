@@ -12,7 +12,7 @@ from .closed import ClosedForm
 from .ray import EPS, Values
 from .rows import Rows
 
-__all__ = ["AtomSum", "SmoothedAtoms", "atom_sum", "relevant_atoms", "sum_of_atoms"]
+__all__ = ["AtomSum", "SmoothedAtoms", "atom_sum", "nearest", "relevant_atoms", "sum_of_atoms"]
 
 HALF, ALL = 2**18, 2**23
 """Atoms of each half of one row, and of all rows together: 128 MB."""
@@ -20,6 +20,8 @@ LEAST = 64
 """Atoms of a half that are always allowed, however many rows there are."""
 SUM = 2**13
 """Atoms of a sum that is not divided into halves."""
+PILOT = 64
+"""Atoms of a term that show whether sums coincide."""
 NO_MASS = 1e-18
 """Probability of a value that is left out: no sum of 1000 of them is visible beside 1."""
 REACH = 12.0
@@ -29,11 +31,14 @@ TOLERANCE = 2e-14
 
 
 def _merge(values: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
+    values, mass = values[mass > 0], mass[mass > 0]  # products may underflow
     order = np.argsort(values, kind="stable")
     values, mass = values[order], mass[order]
-    new = np.concatenate([[True], np.diff(values) > TOLERANCE])
-    first = np.flatnonzero(new)
-    return values[first], np.add.reduceat(mass, first)
+    first = np.flatnonzero(np.concatenate([[True], np.diff(values) > TOLERANCE]))
+    total = np.add.reduceat(mass, first)
+    # the mean of values that are the same up to rounding: the first would drift away over many terms
+    offset = values - np.repeat(values[first], np.diff(np.append(first, len(values))))
+    return values[first] + np.add.reduceat(offset * mass, first) / total, total
 
 
 class _Half:
@@ -48,7 +53,8 @@ class _Half:
         """Convolve with one more term, unless that makes too many atoms."""
         if len(self.values) * len(values) > 16 * self.limit:
             return False
-        merged = _merge(np.add.outer(self.values, values).ravel(), np.multiply.outer(self.mass, mass).ravel())
+        # long runs of increasing values are sorted faster
+        merged = _merge(np.add.outer(values, self.values).ravel(), np.multiply.outer(mass, self.mass).ravel())
         if len(merged[0]) > self.limit:
             return False
         self.values, self.mass = merged
@@ -151,6 +157,13 @@ class SmoothedAtoms:
         return pdf, min(cdf, 1.0), min(sf, 1.0)
 
 
+def nearest(x: FloatArray, atoms: FloatArray) -> FloatArray:
+    """The points ``x`` of shape (k,), moved to the atoms that they are next to."""
+    distance = np.abs(x[:, None] - np.append(atoms, np.inf))
+    close = np.min(distance, axis=1) < 40 * TOLERANCE * (1 + np.abs(x))
+    return np.where(close, np.append(atoms, np.inf)[np.argmin(distance, axis=1)], x)
+
+
 def sum_of_atoms(terms: list[tuple[float, Noise]]) -> tuple[FloatArray, FloatArray] | None:
     """Values and probabilities of a sum of weighted discrete terms; None if there are too many."""
     total = _Half(SUM)
@@ -161,13 +174,16 @@ def sum_of_atoms(terms: list[tuple[float, Noise]]) -> tuple[FloatArray, FloatArr
     return total.values, total.mass
 
 
-def _too_many(terms: FloatArray, atoms: tuple[FloatArray, FloatArray]) -> bool:
-    """Whether the first terms show that the number of atoms multiplies because none coincide."""
-    n = len(atoms[0])
-    if len(terms) * np.log(n) < 2 * np.log(HALF):
+def _too_many(weights: FloatArray, counts: IntArray, atoms: tuple[FloatArray, FloatArray]) -> bool:
+    """Whether the first of the different weights show that the number of atoms multiplies because none coincide."""
+    n, enough = len(atoms[0]), 2 * np.log(HALF)
+    if counts.sum() * np.log(n) < enough:
         return False
-    pilot = _Half(HALF)
-    grown = [pilot.add(w * atoms[0], atoms[1]) for w in terms[: 2 if n > 30 else 3]]
+    terms = weights if len(weights) * np.log(n) >= enough else np.repeat(weights, counts)
+    # neighbors, since those of a lattice coincide
+    values, mass = (part[max(0, (n - PILOT) // 2) :][:PILOT] for part in atoms)
+    n, pilot = len(values), _Half(HALF)
+    grown = [pilot.add(w * values, mass) for w in terms[: 2 if n > 30 else 3]]
     return not all(grown) or len(pilot.values) > 0.9 * n ** len(grown)
 
 
@@ -180,6 +196,23 @@ def relevant_atoms(noise: Noise) -> tuple[FloatArray, FloatArray]:
     return values[seen], mass[seen]
 
 
+def _add_copies(right: _Half, left: _Half, values: FloatArray, mass: FloatArray, number: int) -> bool:
+    """Add as many copies of a term to one of two halves: at once, or one by one where that makes too many sums."""
+    every = _Half(right.limit)
+    if all(every.add(values, mass) for _ in range(number)) and (
+        right.add(every.values, every.mass) or left.add(every.values, every.mass)
+    ):
+        return True
+    return all(right.add(values, mass) or left.add(values, mass) for _ in range(number))
+
+
+def _distinct(weights: FloatArray, counts: FloatArray) -> tuple[FloatArray, IntArray]:
+    """The different weights other than 0, and how many terms have each: equal weights share their atoms."""
+    used = weights != 0
+    values, index = np.unique(weights[used], return_inverse=True)
+    return values, np.bincount(index, counts[used].astype(int), len(values)).astype(np.intp)
+
+
 def atom_sum(rows: Rows) -> tuple[IntArray, list[tuple[_Half, _Half]]]:
     """The rows of a discrete law that have few enough atoms, and the atoms of their two halves."""
     atoms = [relevant_atoms(terms.noise) for terms in rows.terms]
@@ -187,12 +220,15 @@ def atom_sum(rows: Rows) -> tuple[IntArray, list[tuple[_Half, _Half]]]:
     chosen, halves = [], []
     for row in range(len(rows)):
         right, left = _Half(min(HALF, budget)), _Half(min(HALF, budget))
-        weights = [np.repeat(terms.weights[row], terms.counts.astype(int)) for terms in rows.terms]
-        weights = [np.sort(w[w != 0]) for w in weights]  # equal weights next to each other share their atoms
-        if any(_too_many(w, law) for w, law in zip(weights, atoms, strict=True)):
+        weights = [_distinct(terms.weights[row], terms.counts) for terms in rows.terms]
+        if any(_too_many(*w, law) for w, law in zip(weights, atoms, strict=True)):
             continue
-        scaled = [(w * x, p) for some, (x, p) in zip(weights, atoms, strict=True) for w in some]
-        if all(right.add(*law) or left.add(*law) for law in scaled):
+        copies = [
+            (w * x, p, n)
+            for some, (x, p) in zip(weights, atoms, strict=True)
+            for w, n in zip(*some, strict=True)
+        ]
+        if all(_add_copies(right, left, *term) for term in copies):
             chosen.append(row)
             halves.append((left, right))
     return np.array(chosen, dtype=np.intp), halves

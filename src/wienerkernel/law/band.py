@@ -21,13 +21,7 @@ MAX_LENGTH = 2**16
 
 
 class BandTable:
-    """phi(t) for |t| up to a bound, on a grid that grows on demand.
-
-    Parameters
-    ----------
-    noise : Noise
-        Bounded.
-    """
+    """phi(t) of a bounded law for |t| up to a bound, on a grid that grows on demand."""
 
     def __init__(self, noise: Noise) -> None:
         self.noise = noise

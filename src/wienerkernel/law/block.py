@@ -13,10 +13,9 @@ from .closed import SAME, ClosedForm, SingleTerm
 from .dispatch import parts
 from .fourier import grid
 from .quantile import solve, wilson_hilferty
-from .ray import Inversion, Values
+from .ray import Inversion, Values, between, empty, put
 from .rows import Rows
 from .saddle import SaddleTails
-from .values import between, empty, put
 
 __all__ = ["Block"]
 

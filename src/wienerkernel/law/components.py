@@ -14,7 +14,7 @@ import numpy as np
 
 from .._typing import FloatArray, IntArray
 from ..noise import Noise, ScipyNoise, as_noise
-from .atoms import SUM, TOLERANCE, SmoothedAtoms, _Half, relevant_atoms, sum_of_atoms
+from .atoms import SUM, TOLERANCE, SmoothedAtoms, _Half, nearest, relevant_atoms, sum_of_atoms
 from .closed import SingleTerm
 from .convolution import Convolution, scaled_pieces
 from .corners import components
@@ -68,14 +68,10 @@ class ComponentSum:
 
     def snap(self, x: FloatArray, index: IntArray) -> FloatArray:
         """The points ``x``, moved to the atoms that they are next to."""
-        result = x.copy()
-        for i, row in enumerate(index):
-            atoms = np.concatenate([[np.inf]] + [c.shift for c in self.rows[row] if c.law is None])
-            distance = np.abs(x[i, :, None] - atoms)
-            nearest = np.argmin(distance, axis=1)
-            close = np.min(distance, axis=1) < 8 * TOLERANCE * (1 + np.abs(x[i]))
-            result[i] = np.where(close, atoms[nearest], x[i])
-        return result
+        atoms = [
+            np.concatenate([[np.inf]] + [c.shift for c in self.rows[row] if c.law is None]) for row in index
+        ]
+        return np.stack([nearest(points, values) for points, values in zip(x, atoms, strict=True)])
 
 
 def _choices(rows: Rows, row: int) -> Iterator[_Choice]:

@@ -9,15 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from .ray import RaySum, Values
+from .ray import RaySum, Values, empty, put
 from .rows import Rows
 from .terms import COARSE
-from .values import empty, put
 
 __all__ = ["Contour", "growth_on_ray", "step_for"]
 
-FIRST, LAST = -3.6, 40.0
-"""Range of u: r from 1e-18 to 2e17, in standard deviations."""
+FIRST, LAST = -3.6, 70.0
+"""Range of u: r from 1e-18 to 2e30, in standard deviations."""
 FARTHEST = 1e15
 """Standard deviations beyond which the mass of a law is negligible (Chebyshev: 1e-30)."""
 

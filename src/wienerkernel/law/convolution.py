@@ -23,7 +23,7 @@ CHUNK = 2**15
 """Nodes processed at once: they stay in the cache."""
 DEPTH = 6.0
 """Depth of the tables of single terms: distances from the cuts down to e^(-pi sinh 6) = 1e-275."""
-STEP, HALVINGS = 0.125, 3
+STEP, HALVINGS = 0.125, 4
 """Step of the quadrature, and how often it is halved where the error is not good yet."""
 GOOD, GOOD_DENSITY = 2e-14, 1e-13
 """Absolute error of a probability, and relative error of a density, that need no smaller step."""
@@ -31,8 +31,10 @@ FAR = 3.0
 """Distance of all cuts from the quartiles, in interquartile ranges, beyond which the median becomes a cut, too."""
 SAME_CUT = 4e-14
 """Sums of cuts that differ by less, in standard deviations, are one."""
-TABLE_FROM = 200
-"""Points per row from which a table of the whole sum is worth its cost."""
+TABLE_FROM = 400
+"""Points per piece of a table of the whole sum from which it is worth its cost."""
+TABLE_ERROR = 1e-12
+"""Error up to which it is used."""
 SHARP, JUMP, POLE = 1e-6, 1e-3, 1e2
 """Distance from a singular point at which the densities beside it show a jump or a pole, all in standard deviations."""
 
@@ -253,14 +255,15 @@ class Convolution:
         self.sum = _Sum(laws[0], laws[1])
         self.points = 0
         self.whole: Pieces | None = None
+        self.table_from = TABLE_FROM * laws[0].cuts.size * (1 + laws[1].cuts.shape[1])
 
     def __call__(self, x: FloatArray, index: IntArray) -> Values:
         """Values at the points ``x`` of shape (n, k), for the rows ``index``."""
         row, y = np.repeat(index, x.shape[1]), x.ravel()
         self.points += len(y)
-        if self.whole is None and self.points > TABLE_FROM * len(self.sum.a.cuts):
+        if self.whole is None and self.points > self.table_from:
             self.whole = self.sum.table()
-        if self.whole is None:
+        if self.whole is None or np.any(self.whole.error[index] > TABLE_ERROR):
             place, error, pdf_error = self.sum(row, y)
             error = error + self.sum.error[row]
         else:

@@ -24,14 +24,16 @@ Under a normal part, which grows beyond an angle of pi/4, both are half as large
 """
 FIRST, FARTHEST = -3.6, 1e20
 """First node, where r is 1e-17 of its scale, and the last: closer to a corner than its inverse, x is rounded."""
+DECAYED = 50.0
+"""Exponent of the normal part that needs no more nodes."""
 FEW, MOST = 2**7, 2**11
 """Corners of a row that need no higher frequency, and at most."""
 NO_MASS = 1e-18
 """Size of A_C that is left out."""
 SAME = 1e-13
 """Corners that differ by less, in standard deviations, are one."""
-CHUNK = 2**18
-"""Complex numbers held at once."""
+CHUNK = 2**14
+"""Complex numbers that are processed at once: they stay in the cache."""
 NEAR = 1e-6
 """Distance from a corner, in standard deviations, at which the rounding of x may change the probability."""
 
@@ -43,20 +45,23 @@ _TALBOT_WEIGHTS = np.exp(_TALBOT) * _SLOPE / 1j
 
 
 class CornerSum:
-    """Terms of one row, given by the corners of their laws.
-
-    Parameters
-    ----------
-    terms : list of (Corners, weight, count)
-    tau : float
-        Standard deviation of the normal part.
-    """
+    """Terms of one row, (corners of the law, weight, count), and the standard deviation ``tau`` of the normal part."""
 
     def __init__(self, terms: list[tuple[Corners, float, int]], tau: float) -> None:
         self.terms, self.tau = terms, tau
         self.start = max(known.start / abs(weight) for known, weight, _ in terms)
         self.error = sum(count * known.error for known, _, count in terms)
         self.grain = EPS * sum(abs(w) * float(np.max(np.abs(known.location))) * n for known, w, n in terms)
+
+    @cached_property
+    def atoms(self) -> FloatArray:
+        """Values that the sum takes with positive probability."""
+        terms = [(w, known.location[known.exponent == 0], n) for known, w, n in self.terms]
+        values = np.zeros(1)
+        for weight, atoms, count in terms:
+            for _ in range(count):
+                values = np.unique(np.add.outer(values, weight * atoms))
+        return values
 
     def near_end(self, upper: bool) -> float:
         """Distance from an end of the support up to which the corner there alone gives the law; 0 for an infinite end."""
@@ -151,7 +156,10 @@ class CornerTail:
 
     def __init__(self, row: CornerSum, frequency: float, reach: float) -> None:
         half = 0.5 if row.tau else 1.0
-        u = np.arange(FIRST, np.log(FARTHEST * reach), half * STEP)
+        farthest = FARTHEST
+        if row.tau:  # beyond, the normal part has decayed
+            farthest = min(farthest, np.sqrt(2 * DECAYED / np.cos(2 * half * TURN)) / row.tau)
+        u = np.arange(FIRST, np.log(farthest * reach), half * STEP)
         # e^{it(C - x)} decays first for the corner farthest from x
         r = np.exp(u - np.exp(-u)) / reach
         self.row, self.frequency, self.r, self.theta = row, frequency, r, half * TURN
@@ -206,7 +214,8 @@ class CornerTail:
         terms = np.exp(1j * distance[:, None] * t) * terms
         # every second node with the opposite sign shows the error of the step
         both = np.stack([np.ones(len(t)), self.sign[: len(t)]], axis=1)
-        sums = [-terms.imag @ both, (terms * t).real @ both]
+        every = terms @ np.concatenate([both, both * t[:, None]], axis=1)
+        sums = [-every[:, :2].imag, every[:, 2:].real]
         if len(t) == len(self.r):  # on a corner, A_C falls like a power of t beyond the last node
             with np.errstate(all="ignore"):
                 power = np.log(np.abs(terms[:, -2] / terms[:, -1])) / np.log(self.r[-1] / self.r[-2])

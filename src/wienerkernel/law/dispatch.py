@@ -5,7 +5,7 @@ With ``method="auto"`` a row is evaluated by the first of these methods that app
 1. closed forms: a point mass, a normal law, one term alone, gamma terms of one scale;
 2. atoms, if all terms are discrete and take few values together: sums over all of them;
 3. uniform terms, up to seven: the formula of their volume;
-4. convolution: of few terms with atoms, by components, and of two terms with poles or jumps;
+4. convolution: of two terms with poles, jumps or atoms, and of few terms with one singular point and a costly phi;
 5. a contour, if a Fourier series needs many nodes and phi continues into a sector without growing;
 6. corners, if a Fourier series is long and phi at high frequencies is known from the singular points of the density;
 7. convolution of few terms, if a Fourier series needs very many nodes;
@@ -231,10 +231,13 @@ def _uniforms(candidates: _Candidates) -> Iterator[Part]:
 def _rough_terms(candidates: _Candidates) -> Iterator[Part]:
     """Convolutions where phi hardly decays, because all terms have atoms, or poles and jumps."""
     rows = candidates.rows
-    few = rows.atomic & (rows.normal_var == 0)
+    few = rows.atomic & (rows.copies <= 2) & (rows.normal_var == 0)
     continuous = [terms.noise for terms in rows.terms if not terms.noise.atomic]
     if (rows.costly or rows.bounded) and continuous and all(map(is_sharp, continuous)):
-        few = few | ((rows.copies <= 2) & (rows.normal_var == 0))
+        # between several singular points, the cost grows fast with the number of terms
+        simple = rows.costly and all(len(law.singular_points()) == 1 for law in continuous)
+        most, tau = (SOME_TERMS, NARROW) if simple else (2, 0.0)
+        few = few | ((rows.copies <= most) & (rows.normal_var <= tau**2))
     if few.any():
         yield from _at(few & _convolvable(rows), candidates, _convolutions)
 
@@ -257,15 +260,15 @@ def _is_whole(rows: Rows) -> NDArray[np.bool_]:
 
 
 def _is_few(rows: Rows) -> NDArray[np.bool_]:
-    """Whether a row has few terms, the normal part included, and whole counts of them."""
-    terms = rows.copies + (rows.normal_var > 0)
-    return np.asarray((terms >= 2) & (terms <= SOME_TERMS) & _is_whole(rows))
+    """Whether a row has few terms, and two with the normal part, and whole counts of them."""
+    several = rows.copies + (rows.normal_var > 0) >= 2
+    return np.asarray(several & (rows.copies <= SOME_TERMS) & _is_whole(rows))
 
 
 def _by_law(rows: Rows) -> NDArray[np.bool_]:
     """Whether a row is a sum of few terms with a density, and half of them have few singular points."""
     few = _is_few(rows)
-    cuts = np.ones(len(rows))
+    cuts = np.where(rows.normal_var > 0, 2.0, 1.0)  # a normal law is cut in two
     for terms in rows.terms if few.any() else ():
         if terms.noise.atomic:
             few &= terms.copies == 0
@@ -290,7 +293,7 @@ def _convolutions(candidates: _Candidates) -> Iterator[Part]:
     by_components = _by_components(rows)
     if not np.all(by_components | _by_law(rows)):
         msg = (
-            f"method='convolution' serves sums of 2 to {SOME_TERMS} terms, the normal part included, of noise with few "
+            f"method='convolution' serves sums of 2 to {SOME_TERMS} terms and a normal part, of noise with few "
             f"singular points or of a mixture of few components; use method='auto'"
         )
         raise ValueError(msg)
@@ -375,8 +378,8 @@ def _angles(rows: Rows, wanted: NDArray[np.bool_]) -> FloatArray:
 def _costly_terms(candidates: _Candidates) -> Iterator[Part]:
     """Corners where the frequencies at which phi has decayed would be costly to find."""
     rows = candidates.rows
-    if rows.costly:
-        yield from _at((rows.copies <= SOME_TERMS) & (rows.normal_var < NARROW**2), candidates, _cornered)
+    few = (rows.copies <= SOME_TERMS) & (rows.costly | rows.atomic) & (rows.normal_var < NARROW**2)
+    yield from _at(few, candidates, _cornered)
 
 
 def _slow_decay(candidates: _Candidates) -> Iterator[Part]:
@@ -388,7 +391,7 @@ def _cornered(candidates: _Candidates) -> Iterator[Part]:
     """Panels up to the frequency from which on phi is known by the corners of the density."""
     rows, (low, high) = candidates.rows, candidates.window
     few = (rows.copies <= MOST_TERMS) & _is_whole(rows)
-    index = np.flatnonzero(few & ~(rows.atomic & (rows.normal_var == 0)))
+    index = np.flatnonzero(few & ~(rows.discrete & (rows.normal_var == 0)))
     if not len(index):
         return
     reach = np.minimum(NEAR, np.maximum(high - rows.mean, rows.mean - low))

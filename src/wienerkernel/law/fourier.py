@@ -13,10 +13,9 @@ import numpy as np
 from .._typing import FloatArray, IntArray
 from ..noise import Noise
 from .corners import components
-from .ray import RaySum, Values
+from .ray import RaySum, Values, between, joined
 from .rows import Rows
-from .terms import COARSE, Terms
-from .values import between, joined
+from .terms import COARSE
 
 __all__ = ["DECAY", "TRUNCATION", "Fourier", "decay_point", "grid", "revival", "window"]
 
@@ -24,7 +23,7 @@ EXPONENT = 36.0
 """Tails below e^-36 = 2e-16 are left out."""
 TRUNCATION = 2 * float(np.exp(-EXPONENT))
 """Error from both of them."""
-DECAY, DECAY_LIMIT = 33.5, 1e17
+DECAY, DECAY_LIMIT = 33.5, 1e30
 """Frequencies with |phi| < e^-33.5 = 3e-15 are left out; the search for them ends where no node could lie."""
 PROBES, MOST_PROBES = 200, 2**24
 """Frequencies, at least, at which phi may come back, and terms of phi that may be spent on more of them."""
@@ -74,23 +73,29 @@ def window(rows: Rows) -> tuple[FloatArray, FloatArray]:
             heavy = np.isinf(scale)
             scales[side] = np.maximum(scales[side], np.where(heavy, 0.0, scale))
             if heavy.any():
-                reach[side] = reach[side] + np.where(heavy, 2 * _largest_term(terms), 0.0)
+                largest = _extent(terms.noise, float(terms.counts.sum())) * np.maximum(negative, positive)
+                reach[side] = reach[side] + np.where(heavy, 2 * largest, 0.0)
     reach = [side + EXPONENT * scale for side, scale in zip(reach, scales, strict=True)]
     lower, upper = rows.support
     return np.maximum(rows.mean - reach[0], lower), np.minimum(rows.mean + reach[1], upper)
 
 
-def _largest_term(terms: Terms) -> FloatArray:
-    q = 1e-15 / terms.counts.sum() * 10.0 ** np.arange(12)
-    with np.errstate(all="ignore"):
-        ends = np.abs(np.stack([terms.noise.ppf(q), terms.noise.isf(q)]))
-    # the farthest quantile that is finite
-    extent = float(np.max(ends[np.isfinite(ends)]))
-    return np.asarray(extent * np.max(np.abs(terms.weights), axis=1))
+@lru_cache(maxsize=64)
+def _extent(noise: Noise, number: float) -> float:
+    """Largest |M| among so many, but for a probability of 1e-15: the farthest quantiles that are finite."""
+    ends = []
+    for quantile in (noise.ppf, noise.isf):
+        for level in 1e-15 / number * 10.0 ** np.arange(12):
+            with np.errstate(all="ignore"):
+                end = float(quantile(level))
+            if np.isfinite(end):
+                ends.append(abs(end))
+                break
+    return max(ends)
 
 
 def decay_point(rows: Rows, limit: float = DECAY_LIMIT) -> FloatArray:
-    """Frequency beyond which |phi| < 3e-15, shape (rows,); 1e17 if it exceeds the limit."""
+    """Frequency beyond which |phi| < 3e-15, shape (rows,); 1e30 if it exceeds the limit."""
     result = np.full(len(rows), DECAY_LIMIT)
     open_rows = np.arange(len(rows))
     low, width = np.log(4.0), 2.0
@@ -111,9 +116,12 @@ def revival(rows: Rows, decay: FloatArray) -> FloatArray:
     """Largest |phi| found far beyond its first decay, shape (rows,): a law with atoms may come back.
 
     Values on a grid come back together wherever the largest term does, and all terms where the weights have a common
-    divisor, too; other frequencies are tried at random.
+    divisor, too; other frequencies are tried at random, up to those where the normal part has decayed in all rows.
     """
-    t = [decay[:, None] * np.random.default_rng(0).uniform(1.0, 20.0, PROBES)]
+    with np.errstate(divide="ignore"):
+        reach = np.max(np.sqrt(2 * DECAY / rows.normal_var) / decay)
+    probes = np.sort(np.random.default_rng(0).uniform(1.0, 20.0, PROBES))
+    t = [decay[:, None] * probes[: max(1, np.searchsorted(probes, reach))]]
     for terms in rows.terms:
         atoms = _atoms(terms.noise)
         step = _grid(atoms)

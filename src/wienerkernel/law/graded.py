@@ -9,10 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from .corner_tail import CornerSum, CornerTail
-from .ray import EPS, RaySum, Values
+from .atoms import nearest
+from .corner_tail import SAME, CornerSum, CornerTail
+from .corners import components
+from .ray import EPS, RaySum, Values, put
 from .rows import Rows
-from .values import put
 
 __all__ = ["MAX_NODES", "NEAR", "NODES", "PHASE", "Graded"]
 
@@ -22,8 +23,8 @@ LEVELS, SMOOTH = (3, 12), 4e-15
 """Panels next to t = 0, each a quarter of the next: few where they show no larger error, else down to 1e-7 of the first."""
 SAMPLE = 8
 """Of the wide panels, one in so many is checked."""
-NEAR, FACTOR = 30.0, 4.0
-"""The nodes serve points up to 30 standard deviations from the mean, or 4, 16, ... times as far."""
+NEAR, FACTOR = 36.0, 4.0
+"""The nodes serve points up to 36 standard deviations from the mean, or 4, 16, ... times as far."""
 ROUNDED, SHARP = 1e-12, 1e-12
 """Distance from an end other than 0 below which it is rounded, relative to it, and relative error of the tail there."""
 MAX_NODES = 2**16
@@ -65,6 +66,11 @@ class Graded:
             for row, length in zip(corners or [], self.high - self.low, strict=bool(corners))
         ]
         self.relative = bool(corners)  # where phi decays slowly, the saddle point is of no use
+        self.jumps = rows.atomic & (rows.normal_var == 0)
+        self.atoms = [
+            row.atoms if jumps else np.empty(0)
+            for row, jumps in zip(corners or [], self.jumps, strict=bool(corners))
+        ]
         self._sums: dict[int, RaySum] = {}
 
     def _sum(self, level: int) -> RaySum:
@@ -100,6 +106,9 @@ class Graded:
 
     def __call__(self, x: FloatArray, index: IntArray) -> Values:
         """Values at the points ``x`` of shape (n, k), for the rows ``index``."""
+        # an atom is reached, whatever a standardized x rounds to
+        shift = np.where(self.jumps[index, None], 2 * SAME * (1 + np.abs(x)), 0.0)
+        x = self.snap(x, index) + shift
         low, high = self.low[index, None], self.high[index, None]
         result = Values(*np.zeros((5, *x.shape)))
         with np.errstate(divide="ignore"):
@@ -121,7 +130,14 @@ class Graded:
                 out[i, inside] += value
             self._at_ends(x[i], int(row), Values(*(out[i] for out in result)))
         result.cdf[x > high], result.sf[x < low] = 1.0, 1.0
+        result.error[:] += shift * result.pdf
         return result
+
+    def snap(self, x: FloatArray, index: IntArray) -> FloatArray:
+        """The points ``x``, moved to the atoms that they are next to."""
+        if not self.jumps.any():
+            return x
+        return np.stack([nearest(row, self.atoms[i]) for row, i in zip(x, index, strict=True)])
 
     def _at_ends(self, x: FloatArray, row: int, values: Values) -> None:
         """Replace values of a row next to the ends of its support by those of the corner there."""
@@ -150,7 +166,8 @@ class Graded:
             with np.errstate(all="ignore"):
                 beyond = np.where(upper == (v > 0), noise.sf(m), noise.cdf(m))
             tail += np.where(weight == 0, 0.0, count)[:, None] * beyond
-            pdf += np.where(weight == 0, 0.0, count)[:, None] * noise.pdf(m) / np.abs(v)
+            density = np.sum([p * part.pdf(m) for p, part in components(noise) if not part.discrete], axis=0)
+            pdf += np.where(weight == 0, 0.0, count)[:, None] * density / np.abs(v)
         # The others deviate by 1 or so: over this length a power bends by 1/x^2, and a tail of rate h by h^2 / 2.
         with np.errstate(all="ignore"):
             rate = np.nan_to_num(pdf / tail)

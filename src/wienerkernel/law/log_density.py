@@ -90,23 +90,10 @@ class _Batch:
 
 
 class LogDensity:
-    """Log density of points under their rows.
+    """Log density ``value`` of points x, (m,), under their rows of weights, (rows, D), with counts (D,) and normal_var (rows,).
 
-    Parameters
-    ----------
-    noise : Centered
-    weights : ndarray of shape (rows, D)
-    counts : ndarray of shape (D,)
-        Number of independent variables that share each weight.
-    normal_var : ndarray of shape (rows,)
-    x : ndarray of shape (m,)
-    row : ndarray of shape (m,)
-        Row that each point belongs to.
-
-    Attributes
-    ----------
-    value : ndarray of shape (m,)
-        A density that cannot be distinguished from 0 is bounded from below, with derivatives 0.
+    ``row``, of shape (m,), is the row that each point belongs to. A density that cannot be distinguished from 0 is bounded
+    from below, with derivatives 0.
     """
 
     def __init__(

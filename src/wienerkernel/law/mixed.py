@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property
-from math import comb
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize.elementwise import find_root
 
 from .._typing import FloatArray, IntArray, RandomState
-from ..noise.base import as_generator
+from ..noise.base import as_generator, cumulants_from_moments, moments_from_cumulants
 from .hdi import shortest
 from .linear_combination import LinearCombination
 
@@ -139,24 +138,16 @@ class MixedLaw:
         return low.min(axis=0), high.max(axis=0)
 
     @cached_property
-    def _moments(self) -> list[FloatArray]:
-        """Moments of order 0 to 8 about the mean of the mixture, each of shape S; NaN where one does not exist."""
+    def _cumulants(self) -> FloatArray:
+        """Cumulants of order 1 to 8, (8, *S); NaN where one does not exist."""
         mean = self.mean()
-        kappa = [self.law.mean() - mean, *(self.law.cumulant(r) for r in range(2, 9))]
-        moments = [np.ones(self.law.shape)]
-        for r in range(1, 9):
-            moments.append(np.asarray(sum(comb(r - 1, k) * kappa[k] * moments[r - 1 - k] for k in range(r))))
-        return [self._average(moment) for moment in moments]
+        about_mean = [self.law.mean() - mean, *(self.law.cumulant(r) for r in range(2, 9))]
+        moments = [self._average(moment) for moment in moments_from_cumulants(about_mean)]
+        return cumulants_from_moments(mean, moments[1:])
 
     def cumulant(self, order: int) -> FloatArray:
         """Cumulant of order 1 to 8, of shape S."""
-        if order == 1:
-            return self.mean()
-        moments, kappa = self._moments, [np.zeros(self.shape)]
-        for r in range(2, order + 1):
-            known = sum(comb(r - 1, k) * kappa[k] * moments[r - 1 - k] for k in range(len(kappa)))
-            kappa.append(np.asarray(moments[r] - known))
-        return kappa[order - 1]
+        return np.asarray(self._cumulants[order - 1])
 
     def mean(self) -> FloatArray:
         """Mean, of shape S."""

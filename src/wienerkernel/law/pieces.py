@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from .ray import EPS
-from .values import between
+from .ray import EPS, between
 
 __all__ = ["CdfValues", "Pieces", "tabulate"]
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._typing import ComplexArray, FloatArray, IntArray
 from .rows import Rows
 
-__all__ = ["Inversion", "RaySum", "Values"]
+__all__ = ["Inversion", "RaySum", "Values", "between", "empty", "joined", "put"]
 
 CHUNK = 2**15
 """Numbers that are processed at once: they stay in the cache."""
@@ -29,6 +31,33 @@ class Values(NamedTuple):
     sf: FloatArray
     error: FloatArray
     pdf_error: FloatArray
+
+
+def empty(shape: tuple[int, ...]) -> Values:
+    """Values to be filled in."""
+    return Values(*(np.empty(shape) for _ in Values._fields))
+
+
+def put(result: Values, at: Any, values: Iterable[FloatArray], chosen: Any = ...) -> None:
+    """Write ``values[chosen]`` into ``result[at]``, field by field."""
+    for out, value in zip(result, values, strict=True):
+        out[at] = value[chosen]
+
+
+def joined(parts: Iterable[Values]) -> Values:
+    """Values of consecutive rows."""
+    return Values(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+
+def between(
+    below: NDArray[np.bool_], above: NDArray[np.bool_], pdf: FloatArray, cdf: FloatArray, sf: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Density, distribution and survival function, with no mass where x is ``below`` or ``above``."""
+    return (
+        np.where(below | above, 0.0, pdf),
+        np.where(below, 0.0, np.where(above, 1.0, cdf)),
+        np.where(below, 1.0, np.where(above, 0.0, sf)),
+    )
 
 
 class Inversion(Protocol):
@@ -83,14 +112,13 @@ class RaySum:
 
     def __call__(self, x: FloatArray, index: IntArray) -> Values:
         """Values at the points ``x`` of shape (n, k), for the rows ``index``."""
-        result = Values(*(np.empty(x.shape) for _ in Values._fields))
+        result = empty(x.shape)
         rows = max(1, CHUNK // max(1, x.shape[1] * len(self.r)))
         width = max(1, CHUNK // len(self.r))
         for first in range(0, len(x), rows):
             for i in range(0, x.shape[1], width):
                 part = slice(first, first + rows), slice(i, i + width)
-                for out, value in zip(result, self._block(x[part], index[part[0]]), strict=True):
-                    out[part] = value
+                put(result, part, self._block(x[part], index[part[0]]))
         return result
 
     def _block(self, x: FloatArray, index: IntArray) -> Values:

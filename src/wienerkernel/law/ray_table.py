@@ -71,10 +71,10 @@ class _Grid(NamedTuple):
 
 
 def _grid(tolerance: float, theta: float) -> _Grid:
-    if (
-        tolerance == SMOOTH
-    ):  # Fewer points are faster. On the real axis there are zeros of phi, and few weights to sum.
-        return _Grid(8, (1 / 40 if theta else 1 / 96,), 1e-13)
+    if tolerance == SMOOTH:  # fewer points are faster
+        # On the real axis there are zeros of phi, and few weights to sum; those of skewnorm are close to the rays. The step
+        # is the same for all laws, so that those of a family can be blended.
+        return _Grid(8, (1 / 48 if theta else 1 / 96,), 1e-13)
     if tolerance == NEAR_ZEROS:
         return _Grid(12, (1 / 96,), 1e-13)
     return _Grid(POINTS, (1 / 20, 1 / 40, 1 / 80), tolerance)
@@ -133,12 +133,7 @@ def stencil(position: FloatArray, points: int = POINTS) -> tuple[IntArray, Float
 class RayTable:
     """log phi(+-r e^{-i theta}) of one law on an equidistant grid of log r, grown on demand.
 
-    Parameters
-    ----------
-    noise : Law
-    theta : float
-    tolerance : float
-        Error of phi that interpolation may make; beyond ``smooth_until`` = log r it makes a larger one.
+    Up to log r = ``smooth_until``, interpolation makes an error of phi below the tolerance.
     """
 
     def __init__(self, noise: Law, theta: float, tolerance: float) -> None:
@@ -204,21 +199,10 @@ class RayTable:
                 )
 
     def matrix(self, first_cell: int, cells: int, log_r: FloatArray, signs: int, slopes: bool) -> FloatArray:
-        """Table for the weights +-e^{(first_cell + i) step} and nodes r, which it must cover.
+        """Real and imaginary part for the weights +-e^{(first_cell + i) step} and K covered nodes: (2, K, signs * cells).
 
-        Parameters
-        ----------
-        first_cell, cells : int
-        log_r : ndarray of shape (K,)
-        signs : int
-            2, or 1 for positive weights only.
-        slopes : bool
-            Whether the derivative by log r is asked for.
-
-        Returns
-        -------
-        ndarray of shape (2, K, signs * cells)
-            Real and imaginary part; each cell has a column for the positive and one for the negative weight.
+        A cell has a column for the positive weight and, with 2 ``signs``, one for the negative; ``slopes`` are the
+        derivatives by log r.
         """
         key = log_r.tobytes(), first_cell, cells, signs, slopes
         with self._lock:

@@ -20,7 +20,7 @@ NEIGHBORS = 2
 """so that the largest of a few neighboring values represents its envelope."""
 GONE = -80.0
 """Logarithm of |phi| below which the rest is negligible,"""
-FARTHEST = 1e25
+FARTHEST = 1e40
 """and the highest frequency that is probed: for a pole weaker than |x|^-0.9, phi has decayed there."""
 
 

@@ -33,12 +33,7 @@ GOOD = 1e-10
 
 
 class SaddleTails:
-    """Tails of standardized rows, where they have exponential moments.
-
-    Parameters
-    ----------
-    rows : Rows
-    """
+    """Tails of standardized rows, where they have exponential moments."""
 
     def __init__(self, rows: Rows) -> None:
         self.rows = rows

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
-from typing import Protocol
 
 import numpy as np
 
@@ -205,23 +204,11 @@ class Histogram:
         return result
 
 
-class WeightSum(Protocol):
-    """E(t) = sum_j n_j log phi(w_j t) for rows of weights at fixed nodes, as a function of the law.
+class SumAtNodes:
+    """E(t) = sum_j n_j log phi(w_j t), as a function of the law: term by term, each row at its own nodes t, (rows, K).
 
     ``reliable``, of shape (rows,), is the |t| up to which E is accurate.
     """
-
-    reliable: FloatArray
-
-    def value(self, law: Law) -> ComplexArray:
-        """E, of shape (rows, K)."""
-
-    def pullback(self, law: Law, cotangent: ComplexArray) -> FloatArray:
-        """Re sum_k cotangent_k w dE_k/dw for each weight, of shape (rows, D)."""
-
-
-class SumAtNodes:
-    """The sum term by term, each row at its own nodes ``t`` of shape (rows, K)."""
 
     def __init__(self, terms: Terms, t: ComplexArray) -> None:
         self.terms, self.t = terms, t
@@ -263,7 +250,7 @@ class SumAtNodes:
 
 
 class SumOnRay:
-    """The sum by histograms, all rows at the same nodes t = r e^{-i theta}.
+    """The same by histograms, all rows at the same nodes t = r e^{-i theta}.
 
     Weights that do not interpolate at all nodes, because phi has zeros, are summed one by one.
     Without ``careful`` they are interpolated as well, and ``reliable`` states how far that is accurate.
@@ -354,6 +341,9 @@ class SumOnRay:
     def _rough_parts(self) -> Iterator[tuple[IntArray, IntArray, ComplexArray]]:
         t = np.broadcast_to(self.r * np.exp(-1j * self.theta), (len(self.terms.weights), len(self.r)))
         return _products(self.terms.weights, self.rough, t)
+
+
+WeightSum = SumAtNodes | SumOnRay
 
 
 def _products(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import FloatArray
+from ..law.mixed import MixedLaw
 from ..noise import Noise
 from ..noise.level import NoiseLevel
 from ..posterior import Posterior
@@ -44,6 +45,11 @@ class NonlinearPosterior:
             )
             raise ValueError(msg)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def left_out(self, rows: Any) -> tuple[MixedLaw, FloatArray]:  # noqa: ARG002
+        """The laws of some samples, each given all others, and the samples on the scale of the model, (m,) each."""
+        msg = f"leave-one-out scores are not available with {self.setting}: score held-out data, score_report(X, y)"
+        raise ValueError(msg)
 
     def aleatoric(self, X: FloatArray, noise_scale: FloatArray | None) -> FloatArray:
         """Variance of the noise of new observations, (m,)."""

@@ -53,10 +53,12 @@ class Coordinates:
         lower, order, rank, _ = dpstrf(gram, tol=DROPPED * gram.diagonal().max(), lower=1)
         order = order.astype(np.intp) - 1
         phi = np.zeros((len(places), rank))
-        phi[order] = np.tril(lower)[:, :rank]
+        columns = np.tril(lower[:, :rank])
+        phi[order] = columns
         basis = Trend(trend, places)
         features = np.hstack([phi, np.asarray(basis(places))])
-        return cls(kernel, places, basis, order[:rank], np.tril(lower)[:rank, :rank], features)
+        factor = np.ascontiguousarray(columns[:rank])  # as it is after loading
+        return cls(kernel, places, basis, order[:rank], factor, features)
 
     @property
     def precision(self) -> FloatArray:

@@ -15,13 +15,13 @@ from ..law.mixed import MixedLaw
 from ..noise import Noise, Residuals
 from ..noise.level import Nodes, NoiseLevel
 from ..transform import Transform
-from .convex import Curve, Loss, NegativeLogDensity
+from .convex import Curve, Loss, NegativeLogDensity, Pinball
 from .coordinates import Coordinates, Observed
 from .posterior import AnyLaw, CoordinatePosterior, DrawnWeights, Weights
 from .score import Score
 from .solver import Solution, minimize_loss
 
-__all__ = ["InfluenceWeights", "LossPosterior", "fit_loss", "spectrum"]
+__all__ = ["InfluenceWeights", "LossPosterior", "fit_loss", "influence_weights", "spectrum"]
 
 ATOMS = 512
 """Values that stand for the law of psi(M - c), unless it takes two."""
@@ -139,15 +139,17 @@ class LossPosterior(CoordinatePosterior):
 
         Curves that cross are sorted, which brings none of them farther from the true ones (Chernozhukov et al. 2010).
         """
-        order = np.argsort(taus)
+        levels = np.asarray(taus, dtype=float)
+        order = np.argsort(levels)
         phi = self.coordinates.features(X)[0]
         columns = []
-        for tau in np.asarray(taus)[order]:
-            curve = Curve(np.zeros(2), np.array([tau - 1, tau]))
+        for tau in levels[order]:
+            curve = Pinball(float(tau)).curve(self.noise)
             solution = _solve(self.coordinates, self.observed, curve, self.lam, self.observed.y[:, None], 0.0)
             columns.append(phi @ solution.w[:, 0])
+        found = np.stack(columns, axis=1)
         curves = np.empty((len(X), len(order)))
-        curves[:, order] = np.sort(np.stack(columns, axis=1), axis=1)
+        curves[:, order] = np.sort(found if self.transform is None else self.transform.inverse(found), axis=1)
         return curves
 
 
@@ -176,7 +178,7 @@ def fit_loss(
     estimate = solution.w[:, 0]
     weights: Weights
     if loss.law == "influence":
-        weights = _influence(coordinates, observed, noise, curve, score, lam, estimate)
+        weights = influence_weights(coordinates, observed, noise, curve, score, lam, estimate)
     else:
         weights = _refits(coordinates, observed, noise, loss, curve, score, lam, estimate, generator)
     return LossPosterior(
@@ -238,7 +240,7 @@ def _refits(
     return DrawnWeights(estimate + smoothed - refits)
 
 
-def _influence(
+def influence_weights(
     coordinates: Coordinates,
     observed: Observed,
     noise: Noise,

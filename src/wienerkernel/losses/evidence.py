@@ -13,6 +13,7 @@ from ..noise import Noise
 from ..noise.family import KnownLaw, noise_model
 from ..tuning import Data, TuningResult
 from ..tuning.data import Parameters
+from ..tuning.progress import report
 from ..tuning.search_box import search_box
 from .coordinates import Coordinates, Observed
 from .density import NoiseDensity
@@ -59,6 +60,7 @@ def maximize_evidence(data: Data, given: Any, result: TuningResult) -> TuningRes
 
     def loss(values: FloatArray) -> tuple[float, FloatArray]:
         value, gradient = evidence(values)
+        report(value / data.y.size)
         prior, prior_gradient = box.log_prior(values)
         return -(value + prior), -(gradient + prior_gradient)
 
@@ -77,7 +79,10 @@ def maximize_evidence(data: Data, given: Any, result: TuningResult) -> TuningRes
         noise=noise,
         ridge=noise.var(),
         value=value,
-        parameters={**result.parameters, **dict(zip(parameters.names, shown.tolist(), strict=True))},
+        parameters={
+            **result.parameters,
+            **dict(zip(data.by_column(parameters.names), shown.tolist(), strict=True)),
+        },
         n_evaluations=result.n_evaluations + evidence.evaluations,
     )
 

@@ -40,7 +40,7 @@ def is_linear(loss: Any, inference: Any) -> bool:
     return inference is None and isinstance(loss, str) and loss == SQUARED
 
 
-def check_setting(loss: Any, inference: Any, ridge: Any, outputs: FloatArray, scale: FloatArray) -> None:
+def check_setting(loss: Any, inference: Any, ridge: Any, scale: FloatArray) -> None:
     """Raise ValueError for settings and data that only the linear estimate supports."""
     if inference not in INFERENCES:
         raise ValueError(f"inference must be one of {', '.join(map(repr, INFERENCES))}, got {inference!r}")
@@ -54,8 +54,6 @@ def check_setting(loss: Any, inference: Any, ridge: Any, outputs: FloatArray, sc
         raise ValueError(
             f"with inference={inference!r}, the noise takes the place of the ridge: set ridge=None"
         )
-    if outputs.ndim == 2:
-        raise ValueError("loss and inference need a single output: fit one model for each column of y")
     if scale.ndim == 2:
         raise ValueError("loss and inference need independent noise: noise_scale must have shape (n,)")
 

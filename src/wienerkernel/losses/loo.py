@@ -12,6 +12,7 @@ from ..noise import Noise
 from ..noise.family import KnownLaw
 from ..tuning import Data, TuningResult
 from ..tuning.data import Parameters
+from ..tuning.progress import report
 from ..tuning.search_box import search_box
 from .convex import Curve, Loss
 from .coordinates import Coordinates, Observed
@@ -77,7 +78,9 @@ def minimize_leave_one_out_loss(
         score = Score.of(curve, noise, spectrum(coordinates, observed))
         lam = score.square / score.slope if ridge is None else ridge
         mean = leave_one_out_loss(coordinates, observed, curve, score, lam)
-        return float(len(observed.y) * np.log(max(mean, 1e-300)) - box.log_prior(inside)[0])
+        value = -float(np.log(max(mean, 1e-300)))
+        report(value)
+        return -len(observed.y) * value - float(box.log_prior(inside)[0])
 
     found = minimize(
         objective,
@@ -86,7 +89,8 @@ def minimize_leave_one_out_loss(
         options={"maxfev": 60 * len(start), "xatol": 0.01, "fatol": 0.01},
     )
     values = np.clip(found.x, low, high)
-    shown = {name: float(np.exp(value)) for name, value in zip(parameters.names, values, strict=True)}
+    names = data.by_column(parameters.names)
+    shown = {name: float(np.exp(value)) for name, value in zip(names, values, strict=True)}
     return replace(
         result,
         kernel=parameters.kernel_at(values),

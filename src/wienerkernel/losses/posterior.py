@@ -14,14 +14,14 @@ from ..law import LinearCombination
 from ..law.mixed import MixedLaw
 from ..noise import Noise, as_noise
 from ..noise.base import as_generator
-from ..noise.level import Nodes, NoiseLevel
+from ..noise.level import Level, Nodes, NoiseLevel, level_nodes
 from ..posterior import PredictiveDistribution, Uncertainty
 from ..posterior.posterior import observation_scale
 from ..posterior.transformed import TransformedDistribution
 from ..transform import Transform
 from .base import NonlinearPosterior
 from .coordinates import DROPPED, Coordinates
-from .propagation import GaussianPosterior, Propagation
+from .propagation import Cavity, GaussianPosterior, Propagation
 from .sampling import Draws
 
 __all__ = [
@@ -286,7 +286,24 @@ class FullPosterior(CoordinatePosterior):
         transform: Transform | None = None,
     ) -> None:
         super().__init__(setting, noise, propagation.coordinates, weights.mean, weights, level, transform)
-        self.propagation, self.draws = propagation, draws
+        self.propagation, self.draws, self.observed = propagation, draws, propagation.observed
+
+    def left_out(self, rows: Any) -> tuple[MixedLaw, FloatArray]:
+        """The laws of some samples, each given all others, by the cavities of expectation propagation; and the samples."""
+        sites, observed = self.propagation, self.observed
+        cavity = Cavity.of(sites.posterior, observed, sites.tau, sites.nu, 1.0)
+        precision, shift = cavity.precision[rows], cavity.shift[rows]
+        if not np.all(precision > 0):
+            msg = "expectation propagation does not tell what some samples are like given all others: score held-out data"
+            raise ValueError(msg)
+        scale: FloatArray = observed.scale[rows][None]
+        chances: FloatArray = np.ones(1)
+        if isinstance(self.level, Level):  # the level at a held-out sample is uncertain, too
+            nodes, chances = level_nodes(self.level.log_variance(observed.places[observed.index[rows]]))
+            scale = scale * np.exp(nodes)
+        normal = (shift / precision)[None], (precision**-0.5)[None], np.ones(1)
+        law = _mixture(normal, np.zeros(len(precision)), self.noise, (scale, chances), False)
+        return law, observed.y[rows]
 
     def split(self, phi: FloatArray, rest: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Variances of f(x) by noise in the data and by unexplored inputs, (m,) each."""

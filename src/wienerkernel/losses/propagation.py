@@ -20,7 +20,7 @@ from .coordinates import Coordinates, Observed
 from .density import NoiseDensity
 from .tilted import tilted_moments
 
-__all__ = ["GaussianPosterior", "Propagation", "propagate"]
+__all__ = ["Cavity", "GaussianPosterior", "Propagation", "propagate"]
 
 SCHEDULE = ((0.8, 100), (0.5, 150))
 """Powers, and the most sweeps with each: the second where the first does not reach `REACHED`."""
@@ -95,12 +95,12 @@ class Propagation:
 
     def noise_derivative(self, noise: Noise) -> float:
         """Log evidence with another law at the same cavities; its derivative is that of the log evidence."""
-        cavity = _Cavity.of(self.posterior, self.observed, self.tau, self.nu, self.power)
+        cavity = Cavity.of(self.posterior, self.observed, self.tau, self.nu, self.power)
         log_integral = _tilt(NoiseDensity.of(noise), self.observed, cavity, self.power)[0]
         return float(np.sum(log_integral) / self.power)
 
 
-class _Cavity(NamedTuple):
+class Cavity(NamedTuple):
     """Precisions and precision times mean of f at the samples without alpha times their own site, each (n,)."""
 
     precision: FloatArray
@@ -109,7 +109,7 @@ class _Cavity(NamedTuple):
     @classmethod
     def of(
         cls, posterior: GaussianPosterior, observed: Observed, tau: FloatArray, nu: FloatArray, power: float
-    ) -> _Cavity:
+    ) -> Cavity:
         """The cavities of a posterior."""
         precision = 1 / posterior.variance_at[observed.index]
         return cls(precision - power * tau, posterior.mean_at[observed.index] * precision - power * nu)
@@ -167,7 +167,7 @@ def _sweeps(
         raise ValueError(msg)
     step, last, best = START_STEP, np.zeros(0), None
     for sweep in range(1, most + 1):
-        cavity = _Cavity.of(posterior, observed, tau, nu, power)
+        cavity = Cavity.of(posterior, observed, tau, nu, power)
         log_integral, mean, variance = _tilt(density, observed, cavity, power)
         mean_at, variance_at = posterior.mean_at[observed.index], posterior.variance_at[observed.index]
         off = np.maximum(
@@ -233,7 +233,7 @@ def _move(
 
 
 def _tilt(
-    density: NoiseDensity, observed: Observed, cavity: _Cavity, power: float
+    density: NoiseDensity, observed: Observed, cavity: Cavity, power: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Log integrals, means and variances of p(y - f)^alpha times the cavities, each (n,)."""
     unit = observed.scale * density.scale
@@ -248,7 +248,7 @@ def _log_evidence(
     posterior: GaussianPosterior,
     observed: Observed,
     nu: FloatArray,
-    cavity: _Cavity,
+    cavity: Cavity,
     log_integral: FloatArray,
     power: float,
 ) -> float:

@@ -25,7 +25,10 @@ MIXED, CERTIFIED = 1.01, 1.05
 ENOUGH = 2000
 """Effective sample size at which the chains stop."""
 KEPT = 2048
-PARTICLES, RUNS, MOVES = 1024, 2, 5
+METHODS = ("slice", "annealed")
+PARTICLES, RUNS = 1024, 2
+FEWEST_MOVES, MOST_MOVES, FORGOTTEN = 3, 15, 0.5
+"""Moves at each stage of the annealing: until the particles' correlation with where they were is at most 0.5."""
 SMALLEST, FACTOR = 1e-5, 0.75
 """Annealing: the smoothing of the noise falls by the factor to this fraction of the spread of the noise."""
 
@@ -133,6 +136,18 @@ class _Slice:
             angle[open_] = generator.uniform(low[open_], high[open_])
         self._z, self._value = new, value
 
+    def forget(self, generator: Any) -> None:
+        """Move all chains until they have forgotten where they were, on average."""
+        start = self._z
+        for move in range(1, MOST_MOVES + 1):
+            self.step(generator)
+            if move >= FEWEST_MOVES:
+                both = np.sum(start * self._z, axis=0) / np.sqrt(
+                    np.sum(start**2, axis=0) * np.sum(self._z**2, axis=0)
+                )
+                if np.mean(both) <= FORGOTTEN:
+                    break
+
 
 def _chains(found: Propagation, density: NoiseDensity, generator: Any) -> Draws | None:
     """Chains from the posterior of expectation propagation; None if it has no density where they could start."""
@@ -199,8 +214,7 @@ def _population(found: Propagation, density: NoiseDensity, generator: Any) -> Fl
         values, vectors = np.linalg.eigh(covariance)
         root = vectors * np.sqrt(np.maximum(values, 1e-14 * values[-1]))
         population = _Slice(target, mean, root, w)
-        for _ in range(MOVES):
-            population.step(generator)
+        population.forget(generator)
         w = population.w
         previous = target(w)
         if eps <= SMALLEST * spread:

@@ -1,6 +1,7 @@
 """Minimize sum_i rho(y_i - phi_i'w) + (lam / 2) w'Dw for many right-hand sides y at once.
 
-The method of multipliers smooths steps of psi = rho', and Newton steps in the few coordinates w solve the smooth
+Pinball losses in few coordinates are minimized by an interior-point method. For other losses, and where that does not
+reach the solution, the method of multipliers smooths steps of psi = rho', and Newton steps in the few coordinates w solve the smooth
 problems (a semismooth Newton augmented Lagrangian method, Li, Sun and Toh 2018). The multipliers u = psi(y - phi'w) are
 the dual variables, so that the optimality conditions can be checked without tolerance for the smoothing.
 """
@@ -13,6 +14,7 @@ import numpy as np
 
 from .._typing import FloatArray
 from .convex import Curve
+from .interior import quantile_regressions
 
 __all__ = ["Solution", "minimize_loss"]
 
@@ -90,15 +92,23 @@ def minimize_loss(
     """
     n, b = y.shape
     ridge = lam * precision
-    used = np.ones((1, b)) if used is None else used
-    w = np.zeros((phi.shape[1], b)) if start is None else np.repeat(start[:, None], b, axis=1)
-    u, kkt = np.zeros((n, b)), np.full(b, np.inf)
+    whole, used = used is None, np.ones((1, b)) if used is None else used
+    w: FloatArray = np.zeros((phi.shape[1], b)) if start is None else np.repeat(start[:, None], b, axis=1)
+    u: FloatArray = np.zeros((n, b))
+    kkt: FloatArray = np.full(b, np.inf)
     steps = bool(np.any(np.diff(curve.r) == 0))
     size = np.max(np.abs(y), axis=0)
     size[size == 0] = 1.0
+    open_ = np.arange(b)
+    if whole and steps and len(curve.r) == 2 and phi.shape[1] <= FEW:
+        w, u = quantile_regressions(phi, ridge, y - curve.r[0], (curve.u[0], curve.u[1]), w)
+        kkt = _violation(phi, ridge, y - curve.r[0] - phi @ w, w, u, curve, size)
+        open_ = open_[kkt > OPTIMAL]
+        if not len(open_):
+            return Solution(w, u, kkt)
+        u[:, open_] = 0.0
     typical = float(np.median(np.std(y - phi @ w, axis=0))) or float(size.min())
     gamma = first = 0.1 * typical / float(np.ptp(curve.u)) if steps else 0.0
-    open_ = np.arange(b)
     for _ in range(OUTER):
         smooth = _Smooth(curve, gamma)
         shifted = y[:, open_] + gamma * u[:, open_]
@@ -113,6 +123,22 @@ def minimize_loss(
             break
         gamma = max(0.3 * gamma, 1e-6 * first)
     return Solution(w, u, kkt)
+
+
+def _violation(
+    phi: FloatArray,
+    ridge: FloatArray,
+    residual: FloatArray,
+    w: FloatArray,
+    u: FloatArray,
+    curve: Curve,
+    size: FloatArray,
+) -> FloatArray:
+    """Violation of the optimality conditions for a single step at 0, (b,)."""
+    wrong = np.maximum(np.where(u < curve.u[1], residual, 0.0), np.where(u > curve.u[0], -residual, 0.0))
+    gradient = np.abs(phi.T @ u - ridge[:, None] * w).max(axis=0)
+    scale = (np.abs(phi).T @ np.abs(u)).max(axis=0) + 1e-300
+    return np.asarray(np.maximum(wrong.max(axis=0) / size, gradient / scale))
 
 
 def _newton(

@@ -219,19 +219,21 @@ def _invalid(level: FloatArray) -> NDArray[np.bool_]:
 
 
 def moments_from_cumulants(kappa: ArrayLike) -> FloatArray:
-    """Raw moments of order 1 to r from the cumulants of order 1 to r, both of shape (r,)."""
-    k = np.concatenate([[0.0], np.asarray(kappa, dtype=float)])
-    mu = np.ones(len(k))
-    for r in range(1, len(k)):
-        mu[r] = sum(comb(r - 1, j - 1) * k[j] * mu[r - j] for j in range(1, r + 1))
+    """Raw moments of order 1 to r from the cumulants of order 1 to r, both of shape (r, ...)."""
+    k = np.asarray(kappa, dtype=float)
+    mu = np.ones((len(k) + 1, *k.shape[1:]))
+    for r in range(1, len(mu)):
+        mu[r] = sum(comb(r - 1, j) * k[j] * mu[r - 1 - j] for j in range(r))
     return mu[1:]
 
 
-def cumulants_from_moments(mean: float, central: ArrayLike) -> FloatArray:
-    """Cumulants of order 1 to r from the mean and the central moments mu_2, ..., mu_r of shape (r - 1,)."""
-    mu: NDArray[np.float64] = np.concatenate([[1.0, 0.0], np.asarray(central, dtype=float)])
-    kappa = np.zeros(len(mu))
-    for r in range(2, len(mu)):
-        kappa[r] = mu[r] - sum(comb(r - 1, j - 1) * kappa[j] * mu[r - j] for j in range(2, r - 1))
-    kappa[1] = mean
-    return kappa[1:]
+def cumulants_from_moments(mean: ArrayLike, central: ArrayLike) -> FloatArray:
+    """Cumulants of order 1 to r from the mean and the central moments mu_2, ..., mu_r of shape (r - 1, ...)."""
+    mu = np.asarray(central, dtype=float)
+    kappa = np.zeros((len(mu) + 1, *mu.shape[1:]))
+    kappa[0] = mean
+    for r in range(2, len(mu) + 2):
+        kappa[r - 1] = mu[r - 2] - sum(
+            comb(r - 1, j - 1) * kappa[j - 1] * mu[r - j - 2] for j in range(2, r - 1)
+        )
+    return kappa

@@ -1,8 +1,8 @@
 """A noise level that varies: sample i has the noise s(x_i) M_i, with s a smooth positive function of the input.
 
 log s(x) = B tanh(g(x) / B) with g = phi(x)'w and features phi of a kernel, so that s stays between e^-B and e^B times
-the typical level. The weights w have a standard normal prior, and Laplace's approximation of their posterior gives the
-uncertainty of log s(x).
+the typical level. The weights w have a normal prior. Laplace's approximation of the posterior of w and of the logarithm
+of the typical level gives the uncertainty of the noise at x, which a constant level has as well.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scipy.linalg import solve_triangular
 from .._typing import FloatArray, IntArray
 from ..kernels import Kernel
 
-__all__ = ["BOUND", "FittedMean", "Level", "Nodes", "NoiseLevel", "features", "level_nodes"]
+__all__ = ["BOUND", "FittedMean", "Level", "Nodes", "NoiseLevel", "features", "level_nodes", "log_slope"]
 
 LEVELS = ("input", "mean")
 """What a learned noise level can depend on: the inputs, or the fitted mean."""
@@ -69,12 +69,12 @@ class Level:
     kernel : Kernel
         Kernel of g, of variance 1.
     points : ndarray of shape (p, d)
-        Inputs that the features belong to.
+        Inputs that the features belong to; none for a constant level.
     factor : ndarray of shape (p, p)
         Cholesky factor of the kernel at the points.
     weights : ndarray of shape (p,)
-    covariance : ndarray of shape (p, p)
-        Of the weights.
+    covariance : ndarray of shape (1 + p, 1 + p)
+        Of the logarithm of the noise's standard deviation where s(x) = 1, and of the weights.
     inputs : FittedMean or None
         What the level is a function of; None is x itself.
     """
@@ -86,8 +86,15 @@ class Level:
     covariance: FloatArray
     inputs: FittedMean | None = None
 
+    @property
+    def varies(self) -> bool:
+        """Whether s is not constant."""
+        return len(self.weights) > 0
+
     def features(self, X: FloatArray) -> FloatArray:
         """phi(x) at the rows of X, (m, p)."""
+        if not self.varies:
+            return np.zeros((len(X), 0))
         cross = self.kernel(self.points, X if self.inputs is None else self.inputs(X))
         return np.asarray(PRIOR_STD * solve_triangular(self.factor, cross, lower=True).T)
 
@@ -96,10 +103,15 @@ class Level:
         return np.exp(BOUND * np.tanh(self.features(X) @ self.weights / BOUND))
 
     def log_variance(self, X: FloatArray) -> FloatArray:
-        """Variance of log s at the rows of X, (m,)."""
-        phi = self.features(X)
-        slope = (1 - np.tanh(phi @ self.weights / BOUND) ** 2)[:, None] * phi
+        """Variance of the logarithm of the noise's standard deviation at the rows of X, (m,)."""
+        slope = log_slope(self.features(X), self.weights)
         return np.asarray(np.einsum("ij,ij->i", slope @ self.covariance, slope))
+
+
+def log_slope(phi: FloatArray, weights: FloatArray) -> FloatArray:
+    """Derivatives of the logarithm of the noise's standard deviation by that where s(x) = 1 and by the weights, (m, 1 + p)."""
+    slope = 1 - np.tanh(phi @ weights / BOUND) ** 2
+    return np.concatenate([np.ones((len(phi), 1)), slope[:, None] * phi], axis=1)
 
 
 def features(kernel: Kernel, X: FloatArray) -> tuple[FloatArray, IntArray]:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from .._typing import ComplexArray, FloatArray, RandomState
 from .base import Noise, cumulants_from_moments
-from .characteristic import (
+from .characteristic.dispatch import (
     CharacteristicFunction,
     characteristic,
     is_formula,
@@ -199,7 +199,8 @@ class ScipyNoise(Noise):
 
     def logcf(self, t: ArrayLike) -> ComplexArray:
         t = np.asarray(t, dtype=np.complex128)
-        return np.asarray(self._characteristic.logcf(np.asarray(self.scale * t)) + 1j * self.loc * t)
+        law = self._characteristic
+        return np.asarray(law.logcf(np.asarray(self.scale * t)) + 1j * (self.loc + self.scale * law.loc) * t)
 
     def strip(self) -> tuple[float, float]:
         lower, upper = self._characteristic.strip

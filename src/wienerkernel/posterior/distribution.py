@@ -15,6 +15,7 @@ from ..chaos import ChaosForm
 from ..law import LinearCombination
 from ..law.mixed import MixedLaw
 from ..noise.base import Noise, as_generator
+from ..notebook import distribution_html, distribution_text
 
 if TYPE_CHECKING:
     from .posterior import Posterior
@@ -69,8 +70,7 @@ class PredictiveDistribution:
         noise_scale: FloatArray | None = None,
     ) -> None:
         if of not in OF:
-            msg = f"of must be one of {', '.join(map(repr, OF))}, got {of!r}"
-            raise ValueError(msg)
+            raise ValueError(f"of must be one of {', '.join(map(repr, OF))}, got {of!r}")
         self.of = of
         mean, weights, model = posterior.smoother.evaluate(X)
         self.mu: FloatArray = arrays.as_numpy(posterior.outputs(mean))
@@ -97,6 +97,12 @@ class PredictiveDistribution:
     def shape(self) -> tuple[int, ...]:
         """(m,) or (m, n_y)."""
         return self.mu.shape
+
+    def __repr__(self) -> str:
+        return distribution_text(self)
+
+    def _repr_html_(self) -> str:
+        return distribution_html(self)
 
     def _spread(self, values: FloatArray, power: int = 1) -> FloatArray:
         """Values (m,) that are common to all outputs, times a power of their scales."""
@@ -229,8 +235,7 @@ class PredictiveDistribution:
     def chaos(self) -> ChaosForm:
         """Chaos form (12) of the estimate: coefficients and joint basis."""
         if self.of != "estimate":
-            msg = f"the chaos form (12) is that of of='estimate'; this is of={self.of!r}"
-            raise ValueError(msg)
+            raise ValueError(f"the chaos form (12) is that of of='estimate'; this is of={self.of!r}")
         return self._posterior.chaos(self._X)
 
 

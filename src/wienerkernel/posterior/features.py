@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import roots_hermitenorm
@@ -12,10 +12,15 @@ from .._typing import Array, FloatArray
 from ..backend import arrays
 from ..kernels import RBF, Constant, FeatureMap, Kernel, Linear, Power, Product, Sum, spectral
 
-__all__ = ["feature_map"]
+__all__ = ["Features", "feature_map"]
 
-Features = Callable[[Array], Array]
-"""phi: the rows of X, (m, d), to features, (m, n_phi)."""
+
+class Features(NamedTuple):
+    """phi, a function of the rows of X, (m, d), with values (m, n_phi), and its derivative by an input."""
+
+    values: Callable[[Array], Array]
+    slopes: Callable[[Array, int], Array]
+
 
 MOST = 4096
 """Features of a product or power of kernels."""
@@ -28,7 +33,7 @@ def feature_map(kernel: Kernel, places: Array, features: Any, generator: Any) ->
     if features is None:
         return None
     exact = _exact(kernel)
-    if exact is not None and exact(places[:1, :]).shape[1] <= MOST:
+    if exact is not None and exact.values(places[:1, :]).shape[1] <= MOST:
         return exact
     if isinstance(features, str) and features == "auto":
         return None
@@ -51,23 +56,40 @@ def feature_map(kernel: Kernel, places: Array, features: Any, generator: Any) ->
         amplitudes = np.full(count, np.sqrt(spectral.prior_variance(kernel) / count))
     center = arrays.namespace(places).mean(places, axis=0)
 
-    def phi(X: Array) -> Array:
+    def waves(X: Array) -> tuple[Array, Array]:
         xp = arrays.namespace(X)
         angles = (X - center) @ arrays.like(frequencies.T, X)
         factor = arrays.like(amplitudes, X)
-        return xp.concat([factor * xp.cos(angles), factor * xp.sin(angles)], axis=1)
+        return factor * xp.cos(angles), factor * xp.sin(angles)
 
-    return phi
+    def slopes(X: Array, k: int) -> Array:
+        (cosine, sine), frequency = waves(X), arrays.like(frequencies[:, k], X)
+        return arrays.namespace(X).concat([-frequency * sine, frequency * cosine], axis=1)
+
+    return Features(lambda X: arrays.namespace(X).concat(list(waves(X)), axis=1), slopes)
 
 
 def _exact(kernel: Kernel) -> Features | None:
     """phi of a kernel that has finitely many features, otherwise None."""
     if isinstance(kernel, Constant):
-        return lambda X: arrays.filled((X.shape[0], 1), np.sqrt(kernel.value), X)
+        return Features(
+            lambda X: arrays.filled((X.shape[0], 1), np.sqrt(kernel.value), X),
+            lambda X, _: arrays.filled((X.shape[0], 1), 0.0, X),
+        )
     if isinstance(kernel, Linear):
-        return lambda X: X / arrays.like(kernel.length_scale, X)
+
+        def one_input(X: Array, k: int) -> Array:
+            row = np.zeros(X.shape[1])
+            row[k] = 1.0
+            return (0 * X + arrays.like(row, X)) / arrays.like(kernel.length_scale, X)
+
+        return Features(lambda X: X / arrays.like(kernel.length_scale, X), one_input)
     if isinstance(kernel, FeatureMap):
-        return lambda X: kernel.scale * kernel.features(X)
+
+        def unknown(X: Array, k: int) -> Array:  # noqa: ARG001
+            raise kernel._no_input_gradient()
+
+        return Features(lambda X: kernel.scale * kernel.features(X), unknown)
     if not isinstance(kernel, Sum | Product | Power):
         return None
     parts = [_exact(part) for part in kernel._kernels]
@@ -77,17 +99,24 @@ def _exact(kernel: Kernel) -> Features | None:
     if None in parts or len(maps) > 12:
         return None
 
-    def phi(X: Array) -> Array:
-        xp = arrays.namespace(X)
-        columns = [part(X) for part in maps]
+    def joined(columns: list[Array]) -> Array:
         if isinstance(kernel, Sum):
-            return xp.concat(columns, axis=1)
+            return arrays.namespace(columns[0]).concat(columns, axis=1)
         result = columns[0]
         for column in columns[1:]:
-            result = xp.reshape(result[:, :, None] * column[:, None, :], (X.shape[0], -1))
+            products = result[:, :, None] * column[:, None, :]
+            result = arrays.namespace(result).reshape(products, (column.shape[0], -1))
         return result
 
-    return phi
+    def slopes(X: Array, k: int) -> Array:
+        if isinstance(kernel, Sum):
+            return joined([part.slopes(X, k) for part in maps])
+        columns = [part.values(X) for part in maps]
+        return sum(
+            joined([*columns[:i], part.slopes(X, k), *columns[i + 1 :]]) for i, part in enumerate(maps)
+        )
+
+    return Features(lambda X: joined([part.values(X) for part in maps]), slopes)
 
 
 def _single_rbf(kernel: Kernel) -> tuple[float, float] | None:

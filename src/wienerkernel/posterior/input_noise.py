@@ -1,6 +1,6 @@
 """Noise on the inputs, to first order in it: observed x_i = true x_i + E_i with a known law of E.
 
-At the inputs x_i less the mean of E, the sample has the mean f(x_i) + tr(H_i Sigma)/2, with the Hessian H of f and the
+At the inputs x_i minus the mean of E, the sample has the mean f(x_i) + tr(H_i Sigma)/2, with the Hessian H of f and the
 covariance Sigma of E, and the further noise -g_i'(E_i - E E) with the gradient g. Both follow from the estimate of f: the
 estimate is then still a linear combination of independent variables, of several laws. McHutchon and Rasmussen,
 Gaussian process training with input noise (2011).
@@ -9,7 +9,6 @@ Gaussian process training with input noise (2011).
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, NamedTuple
@@ -18,6 +17,7 @@ import numpy as np
 
 from .._typing import FloatArray
 from ..kernels import Kernel, Matern
+from ..kernels.base import elementary
 from ..noise import Noise, as_noise
 from ..smoother import Smoother
 from ..smoother.gradient import mean_gradient
@@ -74,7 +74,7 @@ class InputNoise:
 
     def linearize(self, smoother: Smoother) -> Linearization:
         """Gradient and curvature of the estimate at the samples."""
-        if any(isinstance(leaf, Matern) and leaf.nu < 1 for leaf in _leaves(smoother.kernel)):
+        if any(isinstance(leaf, Matern) and leaf.nu < 1 for leaf in elementary(smoother.kernel)):
             raise ValueError(
                 "input_noise needs a differentiable kernel: use RBF, or Matern with nu of 1.5 or 2.5"
             )
@@ -188,9 +188,9 @@ def _jointly_normal(covariance: FloatArray, n_features: int) -> InputNoise:
 
 
 def warn_if_large(noise: InputNoise, kernel: Kernel, names: list[str]) -> None:
-    """Warn of columns whose noise is not small compared with the length scales of the kernel."""
+    """Warn about columns whose noise is not small compared with the length scales of the kernel."""
     scales = np.full(len(names), np.inf)
-    for leaf in _leaves(kernel):
+    for leaf in elementary(kernel):
         scales = np.minimum(scales, np.asarray(getattr(leaf, "length_scale", np.inf), dtype=float))
     ratio = noise.std / scales
     for column in np.flatnonzero(ratio > LARGE):
@@ -200,12 +200,3 @@ def warn_if_large(noise: InputNoise, kernel: Kernel, names: list[str]) -> None:
             UserWarning,
             stacklevel=3,
         )
-
-
-def _leaves(kernel: Kernel) -> Iterator[Kernel]:
-    """The kernels that a kernel is composed of."""
-    parts = [part for part in vars(kernel).values() if isinstance(part, Kernel)]
-    for part in parts:
-        yield from _leaves(part)
-    if not parts:
-        yield kernel

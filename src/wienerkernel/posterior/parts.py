@@ -49,7 +49,7 @@ class Uncertainty:
     standard_error: FloatArray = field(default_factory=lambda: np.empty(0), kw_only=True)
 
     _optional: ClassVar = ("input", "computational", "standard_error")
-    """Parts that most models do not have: 0 if they are not given, and then not shown."""
+    """Parts that most models lack: 0 by default, and shown only if given."""
 
     def __post_init__(self) -> None:
         for name in self._optional:

@@ -18,9 +18,9 @@ from scipy.sparse import csr_array
 from .._typing import Array, FloatArray, RandomState
 from ..backend import arrays
 from ..noise.base import as_generator
-from ..smoother import Smoother
 from .features import feature_map
-from .residual import FeatureResidual, Residual, VisitedResidual, coefficients, swapped
+from .prior_root import PriorRoot
+from .residual import FeatureResidual, Residual, VisitedResidual, swapped
 
 if TYPE_CHECKING:
     from .posterior import Posterior
@@ -29,13 +29,12 @@ __all__ = ["Functions", "SamplePaths"]
 
 DRAWS = 2**22
 """Random numbers held at once, 32 MB."""
-STEP = 0.05
-"""Step of the finite differences of a drawn path, in length scales."""
 
 
 def drawn_noise(posterior: Posterior, n: int, generator: Any) -> FloatArray:
     """Draws of the noise in the data without its mean, averaged at the places, (n, U)."""
     samples = posterior.smoother.samples
+    samples.check_single()
     size = len(samples.index)
     result = np.zeros((n, samples.n_places))
     for law, scale in posterior.terms:
@@ -50,7 +49,7 @@ def drawn_noise(posterior: Posterior, n: int, generator: Any) -> FloatArray:
 
 
 class Functions:
-    """n groups of functions on the scale of the smoother: ``copies`` draws of the noise in the data, as many of r.
+    """n groups of functions on the scale of the smoother: ``copies`` draws of the noise in the data and as many of r.
 
     Parameters
     ----------
@@ -63,6 +62,8 @@ class Functions:
         Function (i, j, k) has draw j of r and draw k of the noise of group i.
     expected : int, default=0
         Number of points per function that memory is reserved for.
+    root : PriorRoot, default=None
+        Makes points cheaper, if there are many.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Functions:
         generator: Any,
         copies: int = 1,
         expected: int = 0,
+        root: PriorRoot | None = None,
     ) -> None:
         smoother = posterior.smoother
         if arrays.library(smoother.places) not in ("numpy", "torch", "cupy"):
@@ -86,7 +88,8 @@ class Functions:
         self.n_y = smoother.targets.shape[1]
         means = smoother.samples.means(smoother.targets).T
         draws = drawn_noise(posterior, n * copies * self.n_y, generator).reshape(-1, *means.shape)
-        coef, trend = coefficients(smoother, (means - draws).reshape(-1, means.shape[1]))
+        values = np.ascontiguousarray((means - draws).reshape(-1, means.shape[1]))
+        coef, trend = smoother.project(arrays.like(values, smoother.factor))
         xp = arrays.namespace(coef)
         self._coef = xp.reshape(coef, (n, copies, self.n_y, -1))
         self._trend = xp.reshape(trend, (n, copies, self.n_y, -1))
@@ -95,7 +98,7 @@ class Functions:
             phi = feature_map(smoother.kernel, smoother.places, features, generator)
             shape = n * copies, self.n_y
             if phi is None:
-                self._residual = VisitedResidual(smoother, *shape, generator, expected)
+                self._residual = VisitedResidual(smoother, *shape, generator, expected, root)
             else:
                 self._residual = FeatureResidual(smoother, phi, *shape, generator)
 
@@ -137,22 +140,7 @@ class Functions:
             parts.append(arrays.like(smoother.kernel.input_pullback(at, smoother.places, weights), X))
         gradient = xp.reshape(xp.concat(parts), (n, self.n_y, m, d))
         gradient = gradient + trend[:, :, None, :]
-        return gradient if self._residual is None else gradient + self._difference_quotients(X, own)
-
-    def _difference_quotients(self, X: Array, own: bool) -> Array:
-        """Gradient of r, by differences of fourth order between values of the path; (n, n_y, m, d)."""
-        xp, steps, d = arrays.namespace(X), _steps(self.smoother), X.shape[-1]
-        moves = np.concatenate([s * np.diag(steps) for s in (-2.0, -1.0, 1.0, 2.0)])  # (4 d, d)
-        at = X[..., None, :, :] + arrays.like(moves, X)[:, None, :]
-        flat = xp.reshape(at, (*X.shape[:-2], -1, d))
-        cross = self.smoother.cross(arrays.contiguous(xp.reshape(flat, (-1, d))))
-        assert self._residual is not None
-        r = self._residual.own(flat, cross) if own else self._residual.common(flat, cross)
-        r = xp.reshape(r, (*r.shape[:2], 4, d, X.shape[-2]))
-        slopes = (r[:, :, 0] - r[:, :, 3] + 8 * (r[:, :, 2] - r[:, :, 1])) / (
-            12 * arrays.like(steps, X)[:, None]
-        )
-        return xp.permute_dims(slopes, (0, 1, 3, 2))
+        return gradient if self._residual is None else gradient + self._residual.gradient(X)
 
 
 class SamplePaths:
@@ -252,8 +240,8 @@ class SamplePaths:
     def gradient(self, X: ArrayLike, own: bool = False) -> Array:
         """Gradients of the paths with respect to x.
 
-        They are analytic for the estimate. The prior part of a function is differentiated by differences of fourth
-        order between its values, with an error of about 1e-5 of the prior standard deviation per length scale.
+        They are exact: derivatives of a function are drawn jointly with its values. The kernel must be differentiable
+        (TypeError), and so must be the functions that it describes: those of Matern(nu=0.5) are not (ValueError).
 
         Parameters
         ----------
@@ -270,21 +258,3 @@ class SamplePaths:
             y = self(x, own)
             gradient = gradient * np.exp(-self._posterior.transform.log_derivative(y))[..., None]
         return gradient[:, 0] if single else gradient
-
-
-def _steps(smoother: Smoother) -> FloatArray:
-    """Steps (d,) of finite differences: a fraction of the length over which the kernel's correlation falls."""
-    places = arrays.as_numpy(smoother.places).astype(np.float64)
-    spans = np.ptp(places, axis=0)
-    spans = np.where(spans > 0, spans, 1.0)
-    center, steps = places.mean(axis=0), np.empty(len(spans))
-    for k, span in enumerate(spans):
-        # 1 - correlation is about (distance / length)^2 / 2
-        for distance in span * 0.5 ** np.arange(30):
-            pair = arrays.like(np.stack([center, center + distance * np.eye(len(spans))[k]]), smoother.places)
-            K = arrays.as_numpy(smoother.kernel(pair)).astype(np.float64)
-            drop = 1 - K[0, 1] / np.sqrt(max(K[0, 0] * K[1, 1], np.finfo(float).tiny))
-            if drop < 0.1:
-                break
-        steps[k] = STEP * (distance / np.sqrt(2 * drop) if drop > 1e-6 else span)
-    return steps

@@ -19,9 +19,9 @@ from ..noise.base import Noise
 from ..noise.level import Level, Nodes, NoiseLevel, checked_level, level_nodes
 from ..smoother import Smoother
 from ..smoother.gradient import mean_gradient, variance_gradients
-from ..smoother.leave_one_out import leave_one_out
+from ..smoother.leave_one_out import leave_one_out, projected_inverse
 from ..transform import Transform
-from .distribution import PredictiveDistribution
+from .distribution import OF, PredictiveDistribution
 from .input_noise import Linearization, NoiseTerm
 from .parts import LeaveOneOut, PredictionGradient, Uncertainty
 from .transformed import TransformedDistribution
@@ -64,6 +64,8 @@ class Posterior:
 
     further_parts: ClassVar[tuple[str, ...]] = ("input",)
     """Names of the parts of the variance that the smoother may return beside the model part and the gain."""
+    laws: ClassVar[tuple[str, ...]] = OF
+    """The random variables at x that the model describes."""
 
     smoother: Smoother
     noise: Noise
@@ -107,6 +109,11 @@ class Posterior:
         if self.input_noise is not None:
             offset = offset + self.input_noise.curvature
         return np.asarray(self.output_scale * (self.smoother.targets + offset[:, None]))
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return self.smoother.samples.n
 
     def mean(self, X: Array) -> Array:
         """Estimate mu(x) of f, (m,) or (m, n_y)."""
@@ -221,19 +228,18 @@ class Posterior:
         return self._lift(arrays.as_numpy(weights), arrays.as_numpy(self.outputs(mean)))
 
     def feature_weights(self) -> ChaosForm:
-        """Chaos form of the weights W in f = W'phi (Lemma 1); coefficients (n_phi, 1 + D(L-1)).
+        """Chaos form of the weights W in f = W'phi + trend (Lemma 1); coefficients (n_phi, 1 + D(L-1)).
 
         Raises
         ------
         TypeError
-            Unless the kernel is a :class:`FeatureMap` and there is no trend: W lives in feature space.
+            Unless the kernel is a :class:`FeatureMap`: W lives in feature space.
         """
         kernel, smoother = self.smoother.kernel, self.smoother
-        if not isinstance(kernel, FeatureMap) or smoother.trend.kind:
-            msg = "the weights W of Lemma 1 need kernel=FeatureMap(phi, scale) and trend=None"
-            raise TypeError(msg)
+        if not isinstance(kernel, FeatureMap):
+            raise TypeError("the weights W of Lemma 1 need kernel=FeatureMap(phi, scale)")
         phi = kernel.scale**2 * kernel.features(smoother.places).T  # (n_phi, U)
-        weights, mean = phi @ smoother.inverse, self.outputs(phi @ smoother.dual)
+        weights, mean = phi @ projected_inverse(smoother), self.outputs(phi @ smoother.dual)
         return self._lift(arrays.as_numpy(weights), arrays.as_numpy(mean))
 
     def _lift(self, weights: FloatArray, mean: FloatArray) -> ChaosForm:

@@ -132,7 +132,6 @@ class AtRandomInputs:
 
     @property
     def transform(self) -> Any:
-        """That of the posterior."""
         return self.posterior.transform
 
     @property
@@ -171,16 +170,14 @@ class AtRandomInputs:
         return mean, Uncertainty(**averages)
 
     def uncertainty(self, X: FloatArray, noise_scale: FloatArray | None = None) -> Uncertainty:
-        """Variances by cause, (m,)."""
         return self.mean_and_uncertainty(X, noise_scale)[1]
 
     def mean_and_epistemic(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of f(X*), (m,)."""
         mean, parts = self.mean_and_uncertainty(X)
         return mean, parts.epistemic
 
     def mean_and_covariance(self, _: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Refuse: rows of X are independent or not, which is not known."""
+        """Refuse: the joint law of the random inputs is not known."""
         raise ValueError("return_cov is not available at random inputs, since their joint law is not known")
 
     def distribution(
@@ -190,7 +187,6 @@ class AtRandomInputs:
         verbose: bool = False,
         noise_scale: FloatArray | None = None,
     ) -> PredictiveDistribution:
-        """The random variable ``of`` at the random inputs, on the scale of y."""
         scale = self._tiled(noise_scale)
         nodes = PredictiveDistribution(self.posterior, self._rows(X), of, verbose, scale)
         law = RandomPrediction(nodes, self.weights)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any, Protocol
 
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
-from .._typing import Array, FloatArray
+from .._typing import Array
 from ..backend import arrays
-from ..backend.linalg import solve_lower, solve_lower_transposed
 from ..kernels.paired import paired
-from ..smoother import Smoother
+from ..kernels.slopes import paired_slope
+from ..smoother import Smoother, times
+from .features import Features
+from .prior_root import PriorRoot
 
-__all__ = ["FeatureResidual", "Residual", "VisitedResidual", "coefficients", "swapped"]
+__all__ = ["FeatureResidual", "Residual", "VisitedResidual", "swapped"]
 
 SKIPPED = 5e4
 """A variance below this many units of rounding of k(x, x) is that of a point which the visited ones determine."""
@@ -29,32 +32,24 @@ class Residual(Protocol):
     def own(self, X: Array, cross: Array) -> Array:
         """r of function i at X[i], with X (n, m, d) and k(x) (n m, U), which may be overwritten; (n, n_y, m)."""
 
-
-def coefficients(smoother: Smoother, values: FloatArray) -> tuple[Array, Array]:
-    """Coefficients (N, U) of k(x) and (N, q) of h(x), of smoothers of the places' values (N, U)."""
-    rows = solve_lower(smoother.factor, arrays.like(np.array(values, order="C"), smoother.factor))
-    if not smoother.trend.kind:
-        return solve_lower_transposed(smoother.factor, rows), rows[:, :0]
-    xp = arrays.namespace(rows)
-    trend = xp.linalg.solve(smoother.trend_information, smoother.whitened_trend @ rows.T).T
-    rows = rows - trend @ smoother.whitened_trend
-    return solve_lower_transposed(smoother.factor, rows), trend
+    def gradient(self, X: Array) -> Array:
+        """Gradient of r at X (m, d), or (n, m, d) for points of their own; (n, n_y, m, d)."""
 
 
 class FeatureResidual:
     """r(x) = phi(x)'w - a(x)'Phi w, with features phi of the kernel and standard normal w."""
 
-    def __init__(self, smoother: Smoother, phi: Any, n: int, n_y: int, generator: Any) -> None:
+    def __init__(self, smoother: Smoother, phi: Features, n: int, n_y: int, generator: Any) -> None:
         self.smoother, self.phi = smoother, phi
-        at_places = phi(smoother.places)
+        at_places = phi.values(smoother.places)
         w = generator.standard_normal((n * n_y, at_places.shape[1]))
-        coef, trend = coefficients(smoother, -w @ arrays.as_numpy(at_places).T)
+        coef, trend = smoother.project(arrays.like(-w @ arrays.as_numpy(at_places).T, smoother.factor))
         xp = arrays.namespace(coef)
         parts = xp.concat([coef, trend, arrays.like(w, coef)], axis=1)
         self._coef = xp.reshape(parts, (n, n_y, -1))
 
     def _basis(self, X: Array, cross: Array) -> Array:
-        return arrays.namespace(cross).concat([cross, self.smoother.trend(X), self.phi(X)], axis=1)
+        return arrays.namespace(cross).concat([cross, self.smoother.trend(X), self.phi.values(X)], axis=1)
 
     def common(self, X: Array, cross: Array) -> Array:
         """See `Residual`."""
@@ -67,77 +62,162 @@ class FeatureResidual:
         basis = self._basis(xp.reshape(X, (n * m, d)), cross)
         return self._coef @ swapped(xp.reshape(basis, (n, m, -1)))
 
+    def gradient(self, X: Array) -> Array:
+        """See `Residual`."""
+        xp, d = arrays.namespace(X), X.shape[-1]
+        flat = arrays.contiguous(xp.reshape(X, (-1, d)))
+        parts = []
+        for k in range(d):
+            rows = [*_slopes(self.smoother, flat, k), self.phi.slopes(flat, k)]
+            basis = xp.reshape(xp.concat(rows, axis=1), (*X.shape[:-1], -1))
+            parts.append(self._coef @ swapped(basis))
+        return xp.stack(parts, axis=-1)
+
+
+def _slopes(smoother: Smoother, X: Array, k: int) -> tuple[Array, Array]:
+    """Derivatives by input k of k(x), (m, U), and of the trend functions, (m, q), at X (m, d)."""
+    xp = arrays.namespace(X)
+    cross = paired_slope(smoother.kernel, X[:, None, :], smoother.places[None, :, :], k, None)
+    trend = smoother.trend.gradient[:, k]
+    return arrays.contiguous(cross), xp.broadcast_to(trend, (X.shape[0], trend.shape[0]))
+
 
 class VisitedResidual:
-    """r, drawn point by point given its values at all points that were visited before.
+    """r, drawn point by point given all that was drawn before: values, and derivatives where they were asked for.
 
     Its covariance is C(x, x') = k(x, x') - b(x)'(k(x') + R b(x')) + s(x)'h(x'), with the weights b of the places, trend
-    functions h, and s = (H'AH)^-1 (h - H'A k), since (K + R) b = k + H s and H'b = h. Points common to all functions share one
-    Cholesky factor of C; after the first points of their own, each function has its own further rows.
+    functions h, and s = (H'AH)^-1 (h - H'A k), since (K + R) b = k + H s and H'b = h. A derivative is one more normal variable,
+    with the derivatives of k and h in their place. Points common to all functions share one Cholesky factor of C; after the
+    first points of their own, each function has its own further rows.
     """
 
-    def __init__(self, smoother: Smoother, n: int, n_y: int, generator: Any, expected: int = 0) -> None:
-        self.smoother, self.n, self.n_y, self.generator = smoother, n, n_y, generator
+    def __init__(
+        self,
+        smoother: Smoother,
+        n: int,
+        n_y: int,
+        generator: Any,
+        expected: int = 0,
+        root: PriorRoot | None = None,
+    ) -> None:
+        self.smoother, self.n, self.n_y, self.generator, self._prior_root = smoother, n, n_y, generator, root
         self.expected = expected  # number of points of their own that memory is reserved for
         places = smoother.places
         eps = float(arrays.namespace(places).finfo(places.dtype).eps)
         self.tolerance = SKIPPED * eps
         self.shared = arrays.filled((0, places.shape[1]), 0.0, places)
         self.root = np.empty((0, 0))  # Cholesky factor of C at the shared points
-        self.right = arrays.filled(
-            (0, smoother.samples.n_places + smoother.trend_information.shape[0]), 0.0, places
-        )
+        self.shared_kinds: list[int | None] = []  # the inputs that they are derivatives by, None for values
+        self.kinds: list[int | None] = []  # of points of their own
+        self.right: Array = None
         self.draws = arrays.filled((n, n_y, 0), 0.0, places)
         self.visited = 0  # number of points of their own
         self._own = _Memory(0, 0, n, n_y, places)
 
-    def _factors(self, X: Array, cross: Array) -> tuple[Array, Array, Array, Array]:
-        """left, right (m, U + q), with C(x, x') = k(x, x') - left(x)'right(x'), k(x, x) and C(x, x), both (m,)."""
-        smoother, xp = self.smoother, arrays.namespace(X)
+    def _factors(self, cross: Array, basis: Array, prior: Array) -> tuple[Array, Array, Array]:
+        """left, right (m, ...) with C(x, x') = k(x, x') - left(x)'right(x'), and C(x, x) (m,).
+
+        From rows k(x) (m, U), which may be overwritten, h(x) (m, q) and k(x, x) (m,), or their derivatives.
+        """
+        if self._prior_root is not None:
+            return self._prior_root.factors(cross, basis, prior)
+        smoother, xp = self.smoother, arrays.namespace(cross)
         k = arrays.copy(cross)
-        b, variance, solved = smoother.weigh(X, cross)
-        ridge = b @ smoother.regularizer if smoother.regularizer.ndim == 2 else b * smoother.regularizer
+        v, mismatch, solved = smoother.whiten(cross, basis)
+        variance = prior - arrays.row_dots(v, v)
+        if smoother.trend.kind:
+            variance = variance + arrays.row_dots(mismatch, solved)
+        b = smoother.unwhiten(v, solved)
+        ridge = times(b, smoother.regularizer)
         variance = arrays.positive_part(variance - arrays.row_dots(ridge, b))
         k += ridge
         if smoother.trend.kind:
-            return (
-                xp.concat([b, -solved], axis=1),
-                xp.concat([k, smoother.trend(X)], axis=1),
-                smoother.kernel.diag(X),
-                variance,
-            )
-        return b, k, smoother.kernel.diag(X), variance
+            return xp.concat([b, -solved], axis=1), xp.concat([k, basis], axis=1), variance
+        return b, k, variance
+
+    def _covariance(self, X: Array, kinds: list[int | None], Z: Array, others: list[int | None]) -> Array:
+        """k of points X (..., m, d) and Z (..., h, d), or its derivatives where their kinds say so; (..., m, h)."""
+        kernel, xp = self.smoother.kernel, arrays.namespace(X)
+        if not any(kind is not None for kind in (*kinds, *others)):
+            return kernel(X, Z) if X.ndim == 2 else paired(kernel, X[..., :, None, :], Z[..., None, :, :])
+        rows = []
+        for a, m in _runs(kinds):
+            x = X[..., m, :][..., :, None, :]
+            row = [paired_slope(kernel, x, Z[..., h, :][..., None, :, :], a, b) for b, h in _runs(others)]
+            empty = arrays.filled((*x.shape[:-2], 0), 0.0, X)
+            rows.append(xp.concat([empty, *row], axis=-1))
+        return xp.concat(rows, axis=-2)
 
     def _normal(self, count: int) -> Array:
         return arrays.like(self.generator.standard_normal((self.n, self.n_y, count)), self.smoother.places)
 
-    def _given_shared(self, X: Array, left: Array) -> Array:
+    def _given_shared(self, X: Array, kinds: list[int | None], left: Array) -> Array:
         """t = T^-1 C(shared, x), as rows (m, h)."""
         if not len(self.root):
             return left[:, :0]
-        covariance = self.smoother.kernel(X, self.shared) - left @ self.right.T
+        covariance = self._covariance(X, kinds, self.shared, self.shared_kinds) - left @ self.right.T
         solved = solve_triangular(self.root, arrays.as_numpy(covariance).T, lower=True).T
         return arrays.like(solved, left)
 
     def common(self, X: Array, cross: Array) -> Array:
         """See `Residual`."""
+        prior = self.smoother.kernel.diag(X)
+        return self._common(X, [None] * X.shape[0], cross, self.smoother.trend(X), prior)
+
+    def own(self, X: Array, cross: Array) -> Array:
+        """See `Residual`."""
+        n, m, d = X.shape
+        flat = arrays.contiguous(arrays.namespace(X).reshape(X, (n * m, d)))
+        prior = self.smoother.kernel.diag(flat)
+        return self._own_points(X, [None] * m, cross, self.smoother.trend(flat), prior)
+
+    def gradient(self, X: Array) -> Array:
+        """See `Residual`."""
+        xp, (m, d) = arrays.namespace(X), X.shape[-2:]
+        flat = arrays.contiguous(xp.reshape(X, (-1, d)))
+        kinds = [k for k in range(d) for _ in range(m)]
+
+        def together(parts: list[Array]) -> Array:
+            """Rows of all derivatives, (N d m, ...) with N the number of functions, or 1."""
+            n, width = flat.shape[0] // m, parts[0].shape[1:]
+            stacked = xp.stack([xp.reshape(part, (n, m, *width)) for part in parts], axis=1)
+            return arrays.contiguous(xp.reshape(stacked, (n * d * m, *width)))
+
+        slopes = [_slopes(self.smoother, flat, k) for k in range(d)]
+        cross, basis = (together([part[i] for part in slopes]) for i in range(2))
+        prior = together([paired_slope(self.smoother.kernel, flat, flat, k, k) for k in range(d)])
+        at = xp.concat([X] * d, axis=-2)
+        draw = self._common if X.ndim == 2 else self._own_points
+        r = draw(at, list(kinds), cross, basis, prior)
+        return swapped(xp.reshape(r, (self.n, self.n_y, d, m)))
+
+    def _common(self, X: Array, kinds: list[int | None], cross: Array, basis: Array, prior: Array) -> Array:
+        """r or its derivatives at X (m, d), with the rows that `_factors` needs; (n, n_y, m)."""
         xp = arrays.namespace(X)
         if self.visited:
-            m, d = X.shape
-            every = xp.reshape(xp.broadcast_to(X, (self.n, m, d)), (self.n * m, d))
-            rows = xp.reshape(xp.broadcast_to(cross, (self.n, *cross.shape)), (self.n * m, -1))
-            return self.own(xp.reshape(every, (self.n, m, d)), arrays.copy(rows))
-        left, right, prior, variance = self._factors(X, cross)
-        t = self._given_shared(X, left)
-        rest = arrays.as_numpy(self.smoother.kernel(X, X) - left @ right.T - t @ t.T).astype(np.float64)
+
+            def every(rows: Array) -> Array:
+                return arrays.copy(xp.concat([rows] * self.n))
+
+            points = xp.reshape(every(X), (self.n, *X.shape))
+            return self._own_points(points, kinds, every(cross), every(basis), every(prior))
+        left, right, variance = self._factors(cross, basis, prior)
+        self.right = right[:0] if self.right is None else self.right
+        t = self._given_shared(X, kinds, left)
+        rest = self._covariance(X, kinds, X, kinds) - left @ right.T - t @ t.T
+        rest = arrays.as_numpy(rest).astype(np.float64)
         rest.flat[:: len(rest) + 1] = arrays.as_numpy(variance - arrays.row_dots(t, t))
         rest = (rest + rest.T) / 2
-        limit = self.tolerance * float(xp.max(prior))
-        factor, order, rank, _ = dpstrf(rest, lower=1, tol=limit)
-        rank = rank if rest.max() > limit else 0  # the routine takes one pivot at least
+        # in units in which all variances of the prior are 1, for derivatives have others than values
+        units = np.sqrt(np.maximum(arrays.as_numpy(prior).astype(np.float64), np.finfo(float).tiny))
+        factor, order, rank, _ = dpstrf(rest / np.outer(units, units), lower=1, tol=self.tolerance)
+        rank = (
+            rank if np.max(rest.diagonal() / units**2) > self.tolerance else 0
+        )  # it takes one pivot at least
         order = order - 1
         rows = np.zeros((len(rest), rank))
         rows[order] = np.tril(factor)[:, :rank]
+        rows *= units[:, None]
         new = self._normal(rank)
         values = self.draws @ t.T + new @ arrays.like(rows, new).T
         kept = order[:rank]
@@ -145,17 +225,20 @@ class VisitedResidual:
         above = np.zeros((len(self.root), rank))
         self.root = np.block([[self.root, above], lower])
         self.shared = xp.concat([self.shared, arrays.take(X, kept)])
+        self.shared_kinds += [kinds[i] for i in kept]
         self.right = xp.concat([self.right, arrays.take(right, kept)])
         self.draws = xp.concat([self.draws, new], axis=2)
         return values
 
-    def own(self, X: Array, cross: Array) -> Array:
-        """See `Residual`."""
+    def _own_points(
+        self, X: Array, kinds: list[int | None], cross: Array, basis: Array, prior: Array
+    ) -> Array:
+        """r of function i or its derivatives at X[i], X (n, m, d), with the rows that `_factors` needs; (n, n_y, m)."""
         n, m, d = X.shape
-        xp, kernel, h = arrays.namespace(X), self.smoother.kernel, self.visited
+        xp, h = arrays.namespace(X), self.visited
         flat = arrays.contiguous(xp.reshape(X, (n * m, d)))
-        left, right, prior, variance = self._factors(flat, cross)
-        t = self._given_shared(flat, left)
+        left, right, variance = self._factors(cross, basis, prior)
+        t = self._given_shared(flat, kinds * n, left)
         from_shared = self.draws[:, :, : len(self.root)] @ swapped(xp.reshape(t, (n, m, -1)))
         if len(self.root):
             left, right = xp.concat([left, t], axis=1), xp.concat([right, t], axis=1)
@@ -166,9 +249,9 @@ class VisitedResidual:
             self._own = _Memory(
                 room, right.shape[-1], n, self.n_y, self.smoother.places, self._own if h else None
             )
-        covariance = paired(kernel, X[:, :, None, :], self._own.points[:, None, :h, :])
+        covariance = self._covariance(X, kinds, self._own.points[:, :h], self.kinds)
         covariance -= left @ swapped(self._own.right[:, :h])
-        among = paired(kernel, X[:, :, None, :], X[:, None, :, :]) - left @ swapped(right)
+        among = self._covariance(X, kinds, X, kinds) - left @ swapped(right)
         rows = arrays.filled((n, m, h + m), 0.0, flat)
         for j in range(h):  # T t = C(visited, x)
             known = xp.einsum("nmj,nj->nm", rows[:, :, :j], self._own.root[:, j, :j])
@@ -187,7 +270,7 @@ class VisitedResidual:
         self._own.points[:, h : h + m], self._own.right[:, h : h + m] = X, right
         self._own.root[:, h : h + m, : h + m] = rows
         self._own.draws[:, :, h : h + m] = self._normal(m)
-        self.visited = h + m
+        self.visited, self.kinds = h + m, self.kinds + kinds
         return from_shared + self._own.draws[:, :, : h + m] @ swapped(rows)
 
 
@@ -203,6 +286,16 @@ class _Memory:
             for new, was in zip(self._all, old._all, strict=True):
                 new[tuple(slice(0, size) for size in was.shape)] = was
         self.points, self.right, self.root, self.inverse, self.draws = self._all
+
+
+def _runs(kinds: list[int | None]) -> list[tuple[int | None, slice]]:
+    """Successive points of the same kind."""
+    found, start = [], 0
+    for kind, run in groupby(kinds):
+        stop = start + len(list(run))
+        found.append((kind, slice(start, stop)))
+        start = stop
+    return found
 
 
 def swapped(x: Array) -> Array:

@@ -1,9 +1,10 @@
-"""Outputs with a model each: the results of the models, stacked along the outputs."""
+"""Outputs with separate models: the results of the models, stacked along the outputs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ __all__ = ["SeparateOutputs", "StackedDistribution", "causes", "each", "stacked"
 
 @dataclass(frozen=True)
 class SeparateOutputs:
-    """Outputs that have a kernel, a noise law, a noise level and a transform each.
+    """Outputs that each have a kernel, a noise law, a noise level and a transform.
 
     Parameters
     ----------
@@ -44,23 +45,24 @@ class SeparateOutputs:
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("__") and (hasattr(Posterior, name) or name in Posterior.__dataclass_fields__):
-            msg = (
-                "this needs one kernel and one noise law for all outputs; with noise='auto', noise_level or transform, each "
-                "output has a model of its own: fit them one by one"
+            raise ValueError(
+                "this needs one kernel and one noise law for all outputs; with noise='auto', noise_level, transform, loss or "
+                "inference, each output has a model of its own: fit them one by one"
             )
-            raise ValueError(msg)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
 def causes(posterior: Any) -> tuple[str, ...]:
-    """Names of the parts of the variance that a fitted model has; that of noise on the inputs only with such noise."""
+    """Names of the parts of the variance that a fitted model has; most have no noise on inputs and no approximation."""
     parts = posterior.outputs if isinstance(posterior, SeparateOutputs) else (posterior,)
-    noisy = any(isinstance(part, Posterior) and part.input_noise is not None for part in parts)
-    return ("noise", *(("input",) if noisy else ()), "model", "aleatoric")
+    linear = [part for part in parts if isinstance(part, Posterior)]
+    noisy = any(part.input_noise is not None for part in linear)
+    approximate = any("computational" in part.further_parts for part in linear)
+    return ("noise", *["input"] * noisy, "model", *["computational"] * approximate, "aleatoric")
 
 
 def each(posterior: Any, function: Callable[[Any], Any], axis: int = -1) -> Any:
-    """A function of a fitted model; if outputs have a model each, its values are stacked along ``axis``."""
+    """A function of a fitted model; if each output has its own, the values are stacked along ``axis``."""
     if isinstance(posterior, SeparateOutputs):
         return stacked([function(output) for output in posterior.outputs], axis)
     return function(posterior)
@@ -84,6 +86,26 @@ def stacked(parts: Sequence[Any], axis: int = -1) -> Any:
     )
 
 
+def _of_all(name: str) -> Any:
+    """A method without arguments that broadcast: moments, intervals."""
+
+    def method(self: StackedDistribution, *arguments: Any) -> Any:
+        return stacked([getattr(part, name)(*arguments) for part in self.parts])
+
+    return wraps(getattr(PredictiveDistribution, name))(method)
+
+
+def _at(name: str) -> Any:
+    """A method of values that broadcast against the shape."""
+
+    def method(self: StackedDistribution, values: ArrayLike, **options: Any) -> Any:
+        points = np.asarray(values, dtype=float)
+        points = np.broadcast_to(points, np.broadcast_shapes(points.shape, self.shape))
+        return stacked([getattr(part, name)(points[..., k], **options) for k, part in enumerate(self.parts)])
+
+    return wraps(getattr(PredictiveDistribution, name))(method)
+
+
 class StackedDistribution(PredictiveDistribution):
     """Laws of single outputs, of shape (m,) each, as one of shape (m, n_y)."""
 
@@ -95,81 +117,19 @@ class StackedDistribution(PredictiveDistribution):
         """(m, n_y)."""
         return *self.parts[0].shape, len(self.parts)
 
-    def _each(self, name: str, *arguments: Any) -> Any:
-        return stacked([getattr(part, name)(*arguments) for part in self.parts])
-
-    def _at(self, name: str, values: ArrayLike, **options: Any) -> Any:
-        """A method at values that broadcast against the shape."""
-        points = np.asarray(values, dtype=float)
-        points = np.broadcast_to(points, np.broadcast_shapes(points.shape, self.shape))
-        return stacked([getattr(part, name)(points[..., k], **options) for k, part in enumerate(self.parts)])
-
     @property
     def mu(self) -> FloatArray:  # type: ignore[override]
         """Estimate of f."""
         return np.stack([part.mu for part in self.parts], axis=-1)
 
-    def mean(self) -> FloatArray:
-        """Mean."""
-        return np.asarray(self._each("mean"))
-
-    def var(self) -> FloatArray:
-        """Variance."""
-        return np.asarray(self._each("var"))
-
-    def std(self) -> FloatArray:
-        """Standard deviation."""
-        return np.asarray(self._each("std"))
-
-    def skewness(self) -> FloatArray:
-        """Skewness."""
-        return np.asarray(self._each("skewness"))
-
-    def kurtosis(self) -> FloatArray:
-        """Excess kurtosis."""
-        return np.asarray(self._each("kurtosis"))
-
-    def cumulant(self, order: int) -> FloatArray:
-        """Cumulant of the given order."""
-        return np.asarray(self._each("cumulant", order))
-
-    def pdf(self, y: ArrayLike, **options: Any) -> Any:
-        """Density at y."""
-        return self._at("pdf", y, **options)
-
-    def logpdf(self, y: ArrayLike, **options: Any) -> Any:
-        """Logarithm of the density at y."""
-        return self._at("logpdf", y, **options)
-
-    def cdf(self, y: ArrayLike, **options: Any) -> Any:
-        """Probability of at most y."""
-        return self._at("cdf", y, **options)
-
-    def sf(self, y: ArrayLike, **options: Any) -> Any:
-        """Probability of more than y."""
-        return self._at("sf", y, **options)
-
-    def ppf(self, q: ArrayLike, **options: Any) -> Any:
-        """Quantile."""
-        return self._at("ppf", q, **options)
-
-    def isf(self, q: ArrayLike, **options: Any) -> Any:
-        """Upper quantile."""
-        return self._at("isf", q, **options)
-
-    def interval(self, confidence: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        """Equal-tailed interval."""
-        low, high = self._each("interval", confidence)
-        return low, high
-
-    def hdi(self, confidence: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        """Shortest interval."""
-        low, high = self._each("hdi", confidence)
-        return low, high
+    mean, var, std, skewness, kurtosis = map(_of_all, ("mean", "var", "std", "skewness", "kurtosis"))
+    cumulant, interval, hdi = map(_of_all, ("cumulant", "interval", "hdi"))
+    pdf, logpdf, cdf, sf, ppf, isf = map(_at, ("pdf", "logpdf", "cdf", "sf", "ppf", "isf"))
 
     def rvs(self, size: int = 1, random_state: RandomState = None) -> FloatArray:
         """Draws of shape (size, m, n_y), the outputs one after the other."""
-        return np.asarray(self._each("rvs", size, as_generator(random_state)))
+        generator = as_generator(random_state)
+        return np.stack([part.rvs(size, generator) for part in self.parts], axis=-1)
 
     def chaos(self) -> ChaosForm:
         """Raise ValueError: the outputs have germs of several laws."""

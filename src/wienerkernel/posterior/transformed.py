@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property
-from math import comb
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike
 from .._typing import FloatArray, RandomState
 from ..chaos import ChaosForm
 from ..law.hdi import shortest
+from ..noise.base import moments_from_cumulants
 from ..transform import Transform
 from .distribution import PredictiveDistribution
 
@@ -24,8 +24,8 @@ NODES = 4
 class TransformedDistribution(PredictiveDistribution):
     """The law of y at m query points, where T(y) has the law ``base``; with the names and broadcasting of ``scipy.stats``.
 
-    Distribution function, quantiles, density and draws are those of the base, carried over exactly. Mean and variance
-    come from a Gauss rule of four nodes that has the base's first moments, up to the seventh. The value of f, ``of="function"``, is T^-1(f(x)) here.
+    Distribution function, quantiles, density and draws are transformed exactly. Mean and variance come from a Gauss rule
+    of four nodes with the first seven moments of the base. The value of f, ``of="function"``, is T^-1(f(x)) here.
 
     Parameters
     ----------
@@ -54,7 +54,6 @@ class TransformedDistribution(PredictiveDistribution):
         return np.where(np.isnan(z) & ~np.isnan(y), -np.inf, z)
 
     def pdf(self, y: ArrayLike, **options: Any) -> Any:
-        """Density at y."""
         z = self._forward(y)
         inside = np.isfinite(z)
         slope = np.where(inside, np.exp(self.transform.log_derivative(np.where(inside, y, 1.0))), 0.0)
@@ -62,7 +61,6 @@ class TransformedDistribution(PredictiveDistribution):
         return tuple(part * slope for part in result) if isinstance(result, tuple) else result * slope
 
     def logpdf(self, y: ArrayLike, **options: Any) -> Any:
-        """Logarithm of the density at y."""
         z = self._forward(y)
         inside = np.isfinite(z)
         value = self.base.logpdf(np.where(inside, z, 0.0), **options) + self.transform.log_derivative(
@@ -71,11 +69,9 @@ class TransformedDistribution(PredictiveDistribution):
         return np.where(inside, value, -np.inf)
 
     def cdf(self, y: ArrayLike, **options: Any) -> Any:
-        """Probability of at most y."""
         return self.base.cdf(self._forward(y), **options)
 
     def sf(self, y: ArrayLike, **options: Any) -> Any:
-        """Probability of more than y."""
         return self.base.sf(self._forward(y), **options)
 
     def _back(self, result: Any) -> Any:
@@ -84,20 +80,16 @@ class TransformedDistribution(PredictiveDistribution):
         return self.transform.inverse(result)
 
     def ppf(self, q: ArrayLike, **options: Any) -> Any:
-        """Quantile: the smallest y with ``cdf(y) >= q``."""
         return self._back(self.base.ppf(q, **options))
 
     def isf(self, q: ArrayLike, **options: Any) -> Any:
-        """Upper quantile: the smallest y with ``sf(y) <= q``."""
         return self._back(self.base.isf(q, **options))
 
     def interval(self, confidence: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        """Equal-tailed interval."""
         low, high = self.base.interval(confidence)
         return self.transform.inverse(low), self.transform.inverse(high)
 
     def hdi(self, confidence: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        """Shortest interval, for skewed laws."""
         return shortest(self.ppf, self.isf, np.asarray(confidence, dtype=float), self.shape)
 
     def rvs(self, size: int = 1, random_state: RandomState = None) -> FloatArray:
@@ -107,19 +99,11 @@ class TransformedDistribution(PredictiveDistribution):
     @cached_property
     def _rule(self) -> tuple[FloatArray, FloatArray]:
         """Nodes on the scale of T(y) and weights of a Gauss rule for the law, each (*shape, NODES)."""
-        return gauss_rule(self.base.mean(), self.base.std(), self._standard_moments())
-
-    def _standard_moments(self) -> list[FloatArray]:
-        """Moments of orders 0 to 2 NODES of the standardized law, as far as they exist."""
         std = self.base.std()
         unit = np.where(std > 0, std, 1.0)
-        moments: list[FloatArray] = [np.ones(self.shape)]
-        kappa: list[FloatArray] = [np.zeros(self.shape)]
-        for order in range(2, 2 * NODES + 1):
-            kappa.append(self.base.cumulant(order) / unit**order)
-        for r in range(1, 2 * NODES + 1):
-            moments.append(np.asarray(sum(comb(r - 1, k) * kappa[k] * moments[r - 1 - k] for k in range(r))))
-        return moments
+        higher = [self.base.cumulant(order) / unit**order for order in range(2, 2 * NODES + 1)]
+        standardized = moments_from_cumulants([np.zeros(self.shape), *higher])
+        return gauss_rule(self.base.mean(), std, [np.ones(self.shape), *standardized])
 
     def _central(self, order: int) -> FloatArray:
         """Central moment, by a Gauss rule from the exact cumulants."""
@@ -128,24 +112,19 @@ class TransformedDistribution(PredictiveDistribution):
         return np.asarray(np.sum(weights * away**order, axis=-1))
 
     def mean(self) -> FloatArray:
-        """Mean."""
         nodes, weights = self._rule
         return np.asarray(np.sum(weights * self.transform.inverse(nodes), axis=-1))
 
     def var(self) -> FloatArray:
-        """Variance."""
         return self._central(2)
 
     def std(self) -> FloatArray:
-        """Standard deviation."""
         return np.sqrt(self.var())
 
     def skewness(self) -> FloatArray:
-        """Skewness."""
         return self._central(3) / self.std() ** 3
 
     def kurtosis(self) -> FloatArray:
-        """Excess kurtosis."""
         return self._central(4) / self.var() ** 2 - 3
 
     def cumulant(self, order: int) -> FloatArray:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["EXACT_PLACES", "Approximation", "Features", "Neighbors", "as_approximation"]
+import numpy as np
+
+__all__ = ["EXACT_PLACES", "Actions", "Approximation", "Features", "Neighbors", "as_approximation"]
 
 EXACT_PLACES = 25_000
 """Distinct inputs up to which ``approximation="auto"`` solves exactly: a factor of 5 GB."""
@@ -67,18 +69,53 @@ class Features:
         _check("reservoir", self.reservoir, 1)
 
 
-Approximation = Neighbors | Features
+@dataclass(frozen=True, eq=False)
+class Actions:
+    """Predict with weights in the span of given actions, to study the cost of an approximation on few data.
+
+    The ``computational`` part of the variance is exact here, which takes the factorization that an approximation avoids.
+
+    Parameters
+    ----------
+    kind : {"subset", "cholesky"} or array-like of shape (n, m), default="cholesky"
+        A random subset of the samples, the samples that a partial Cholesky factorization takes, or the actions S as
+        columns. They must not depend on y.
+    number : int, default=None
+        The first so many actions; None is all of them.
+    random_state : int, default=0
+        Seed of the subset.
+
+    Examples
+    --------
+    >>> Actions("subset", 20)
+    Actions(kind='subset', number=20, random_state=0)
+    """
+
+    kind: Any = "cholesky"
+    number: int | None = None
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.kind, str) and self.kind not in ("subset", "cholesky"):
+            raise ValueError(f"kind must be 'subset', 'cholesky' or a matrix, got {self.kind!r}")
+        if not isinstance(self.kind, str) and np.ndim(self.kind) != 2:
+            raise ValueError(f"the actions must be a matrix of shape (n, m), got shape {np.shape(self.kind)}")
+        if self.number is not None:
+            _check("number", self.number, 1)
+
+
+Approximation = Neighbors | Features | Actions
 
 NAMES: dict[str, type[Neighbors | Features]] = {"neighbors": Neighbors, "features": Features}
 
 
 def as_approximation(given: Any) -> Approximation | str | None:
     """Check the argument; ``"auto"`` is decided when the kernel is known, None is exact."""
-    if given is None or isinstance(given, Neighbors | Features):
+    if given is None or isinstance(given, Neighbors | Features | Actions):
         return given
     if isinstance(given, str) and given in ("auto", *NAMES):
         return NAMES[given]() if given in NAMES else given
-    msg = f"approximation must be None, 'auto', 'neighbors', 'features', Neighbors(...) or Features(...), got {given!r}"
+    msg = f"approximation must be None, 'auto', 'neighbors', 'features', Neighbors(...), Features(...) or Actions(...), got {given!r}"
     raise ValueError(msg)
 
 

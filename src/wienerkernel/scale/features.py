@@ -15,11 +15,13 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
-from .._typing import FloatArray
+from .._typing import FloatArray, IntArray
+from ..backend.linalg import NotPositiveDefiniteError
 from ..kernels import Kernel
 from ..kernels.spectral import frequencies, prior_variance
+from ..smoother.trend import check_determined
 from .inducing import Inducing
-from .neighbors import Evaluation, NoiseColumns, Shared
+from .neighbors import Evaluation, LeftOut, NoiseColumns, Shared
 from .sums import Audit, Sums
 
 __all__ = ["FeatureSmoother", "choose_audit"]
@@ -28,6 +30,8 @@ CANDIDATES, BLOCK = 40_000, 4000
 """Frequencies among which those of the audit are drawn, and how many are evaluated at a time."""
 UNIFORM = 0.1
 """Part of the audit that is drawn uniformly, so that no weight is large."""
+ROUNDING = 1e-8
+"""Variance outside the span, relative to k(x, x), that is as large as its rounding error."""
 TRIAL_ROWS = 200
 """Rows on which the residual energy of the candidates is computed."""
 
@@ -75,7 +79,15 @@ class FeatureSmoother(Shared):
     def _factor(self) -> tuple[FloatArray, bool]:
         matrix = self.sums.gram.copy()
         matrix.flat[:: len(matrix) + 1] += self._penalty
-        return cho_factor(matrix, lower=True, overwrite_a=True)
+        p, n = self.inducing.number, self.sums.n
+        try:
+            factor = cho_factor(matrix, lower=True, overwrite_a=True)
+        except np.linalg.LinAlgError:
+            check_determined(self.sums.gram[p:, p:], n, "rows of X")
+            raise NotPositiveDefiniteError(f"the ridge {self.ridge:g} is too small for {n} rows") from None
+        own = np.tril(factor[0][p:, p:])
+        check_determined(own @ own.T, n, "rows of X")
+        return factor
 
     @cached_property
     def coefficients(self) -> FloatArray:
@@ -93,7 +105,12 @@ class FeatureSmoother(Shared):
     def samples(self) -> NoiseColumns:
         """The noise of the random rows, each of which stands for as many."""
         rows = self.sums.rows
-        return NoiseColumns(rows.scale, max(1, round(self.sums.n / len(rows.keys))))
+        return NoiseColumns(rows.X, rows.scale, max(1, round(self.sums.n / len(rows.keys))))
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return self.sums.n
 
     @property
     def targets(self) -> FloatArray:
@@ -109,12 +126,7 @@ class FeatureSmoother(Shared):
         """Predict at the rows of X (m, d)."""
         f = self.inducing(X)
         z = cho_solve(self._factor, f.T).T
-        phi, inside = f[:, : self.inducing.number], z[:, : self.inducing.number]
-        norm = np.einsum("ij,ij->i", inside, inside)
-        gain = np.maximum(np.einsum("ij,ij->i", f, z) - self.ridge * norm, 0.0)
-        rest = np.maximum(self.audit.variance - np.einsum("ij,ij->i", phi, phi), 0.0)
-        outside, error = self._outside(X, phi, z, rest)
-        model = self.ridge**2 * norm + outside
+        gain, model, error, rest = self._parts(X, f, z, np.ones(len(X)))
         total = self.ridge * gain + model
         return Evaluation(
             f @ self.coefficients,
@@ -125,18 +137,51 @@ class FeatureSmoother(Shared):
             error,
         )
 
+    def left_out(self, rows: IntArray) -> LeftOut:
+        """Residuals of some of the random rows, each predicted from all other samples, and the law of these.
+
+        Without row i, C loses f_i f_i' over the squared noise scale; z grows by a factor (Sherman and Morrison 1950).
+        """
+        own = self.sums.rows
+        X, y, scale = own.X[rows], own.y[rows], own.scale[rows]
+        f = self.inducing(X)
+        z = cho_solve(self._factor, f.T).T
+        leverage = np.einsum("ij,ij->i", f, z) / scale**2
+        factor = 1 / (1 - leverage)
+        z *= factor[:, None]
+        gain, model, *_ = self._parts(X, f, z, factor)
+        columns = self._columns(z, gain, rows)
+        residual = (y - f @ self.coefficients) * factor[:, None]
+        return LeftOut.of(residual, columns, self.samples.count, scale, model)
+
+    def _parts(
+        self, X: FloatArray, f: FloatArray, z: FloatArray, own: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Noise gain, P2, its standard error and the variance outside the span, (m,); ``own`` as in `_outside`."""
+        phi, inside = f[:, : self.inducing.number], z[:, : self.inducing.number]
+        norm = np.einsum("ij,ij->i", inside, inside)
+        gain = np.maximum(np.einsum("ij,ij->i", f, z) - self.ridge * norm, 0.0)
+        rest = np.maximum(self.audit.variance - np.einsum("ij,ij->i", phi, phi), 0.0)
+        outside, error = self._outside(X, phi, z, rest, own)
+        return gain, self.ridge**2 * norm + outside, error, rest
+
     def _outside(
-        self, X: FloatArray, phi: FloatArray, z: FloatArray, rest: FloatArray
+        self, X: FloatArray, phi: FloatArray, z: FloatArray, rest: FloatArray, factor: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Part of P2 outside the span, with |R_w(x)|^2, whose mean ``rest`` is known, as a control variate."""
+        """Part of P2 outside the span, with |R_w(x)|^2, whose mean ``rest`` is known, as a control variate.
+
+        R_w(x) has a factor (m,) other than 1 where x is a sample that is left out, but is part of the sums.
+        """
         at_points, of_data = self._projected
         own = self.audit(X) - phi @ at_points
         weights = self.audit.weights
-        own, error = (_energy(values) * weights for values in (own, own - z @ of_data))
+        own, error = (_energy(values) * weights for values in (own, factor[:, None] * own - z @ of_data))
         own_deviation = own - own.mean(axis=1, keepdims=True)
         deviation = error - error.mean(axis=1, keepdims=True)
         spread = np.einsum("ij,ij->i", own_deviation, own_deviation)
-        slope = np.einsum("ij,ij->i", own_deviation, deviation) / np.where(spread > 0, spread, 1.0)
+        # at an inducing point |R_w(x)|^2 consists of rounding errors
+        spread += len(weights) * (ROUNDING * self.audit.variance) ** 2
+        slope = np.einsum("ij,ij->i", own_deviation, deviation) / spread
         value = error.mean(axis=1) - slope * (own.mean(axis=1) - rest)
         rest = deviation - slope[:, None] * own_deviation
         variance = np.var(rest, axis=1, ddof=min(2, len(weights) - 1)) / len(weights)
@@ -157,10 +202,15 @@ class FeatureSmoother(Shared):
         found = self.predict(X)
         return found.mean, found.columns, inside @ inside.T + (error * weights) @ error.T
 
-    def _columns(self, z: FloatArray, gain: FloatArray) -> FloatArray:
-        """Weights of a random sample of the rows, each for as many rows, scaled so that their squares sum to ``gain``."""
+    def _columns(self, z: FloatArray, gain: FloatArray, without: IntArray | None = None) -> FloatArray:
+        """Weights of a random sample of the rows, each for as many rows, scaled so that their squares sum to ``gain``.
+
+        Each of the m weights may be ``without`` one of the rows, (m,).
+        """
         rows = self.sums.rows
         columns = z @ (self.inducing(rows.X) / rows.scale[:, None]).T
+        if without is not None:
+            columns[np.arange(len(columns)), without] = 0.0
         norm = self.samples.count * np.einsum("ij,ij->i", columns, columns)
         columns *= np.sqrt(gain / np.where(norm > 0, norm, 1.0))[:, None]
         return np.asarray(columns)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from .._typing import FloatArray, IntArray
+from .._typing import Array, FloatArray, IntArray
+from ..backend import arrays
 from ..backend.linalg import solve_lower
 from ..kernels import Kernel
 from ..smoother.trend import Trend
@@ -20,6 +22,8 @@ BLOCK = 64
 """Candidates that are considered at a time."""
 ENOUGH = 0.5
 """A candidate of a block is taken if its variance, given the others, is this fraction of the largest one."""
+STABLE = 1e-3
+"""Smallest pivot, relative to k(x, x), from which sums of kernel values keep their digits when they become sums of features."""
 SMALLEST = 1e-10
 """Points of smaller conditional variance, relative to k(x, x), would make the factor ill-conditioned."""
 
@@ -47,14 +51,44 @@ class Inducing:
         """Number p of features without those of the trend."""
         return len(self.points)
 
+    @cached_property
+    def deferred(self) -> bool:
+        """Whether the triangular solve can wait until kernel values are summed, which saves half of the work."""
+        pivots = np.diagonal(self.factor) ** 2
+        return bool(np.min(pivots) > STABLE * np.max(pivots))
+
     def __call__(self, X: FloatArray) -> FloatArray:
         """Features [phi(x), h(x)] at the rows of X, (m, p + q)."""
         phi = solve_lower(self.factor, np.ascontiguousarray(self.kernel(X, self.points)))
-        return np.concatenate([phi, self.trend(X)], axis=1) if self.trend.kind else phi
+        return np.asarray(self._with_trend(phi, X))
+
+    def summands(self, X: Array) -> Array:
+        """Features at the rows of X, or [k_Z(x), h(x)], whose sums :meth:`finish` turns into those of features.
+
+        X may be an array of another library, on its device.
+        """
+        values = self.kernel(X, arrays.like(self.points, X))
+        if not self.deferred:
+            values = solve_lower(arrays.like(self.factor, X), arrays.contiguous(values))
+        return self._with_trend(values, X)
+
+    def finish(self, sums: Array) -> Array:
+        """L^-1 times the sums (p + q, ...) over rows of what :meth:`summands` returns times something else."""
+        if not self.deferred:
+            return sums
+        columns = arrays.contiguous(sums[: self.number, :].T)
+        solved = solve_lower(arrays.like(self.factor, sums), columns).T
+        return arrays.namespace(sums).concat([solved, sums[self.number :, :]])
+
+    def _with_trend(self, phi: Array, X: Array) -> Array:
+        if not self.trend.kind:
+            return phi
+        basis = Trend(self.trend.kind, arrays.like(self.trend.places, X))(X)
+        return arrays.namespace(X).concat([phi, basis], axis=1)
 
 
 def choose_inducing(
-    kernel: Kernel, X: FloatArray, number: int, trend: Trend, generator: np.random.Generator
+    kernel: Kernel, X: FloatArray, number: int, trend: str | None, generator: np.random.Generator
 ) -> Inducing:
     """Choose up to ``number`` inducing points among the rows of X, by a blocked pivoted Cholesky factorization."""
     rows = generator.permutation(len(X))[: CANDIDATES * number]
@@ -76,7 +110,8 @@ def choose_inducing(
         rest = np.maximum(rest - np.einsum("ij,ij->i", new, new), 0.0)
         rest[pivots] = 0.0
     points = candidates[pivots]
-    return Inducing(kernel, points, np.ascontiguousarray(np.tril(factor[pivots][:, : len(pivots)])), trend)
+    lower = np.ascontiguousarray(np.tril(factor[pivots][:, : len(pivots)]))
+    return Inducing(kernel, points, lower, Trend(trend, points))
 
 
 def _greedy(covariance: FloatArray, least: float) -> IntArray:

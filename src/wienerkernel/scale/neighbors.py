@@ -15,13 +15,14 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.spatial import KDTree
 
-from .._typing import FloatArray, IntArray
+from .._typing import Array, FloatArray, IntArray
 from ..backend.linalg import cholesky, solve_lower, solve_lower_transposed
 from ..kernels import Kernel
+from ..kernels.base import elementary
 from ..smoother.trend import Trend
-from ..tuning.search_box import elementary
+from . import device
 
-__all__ = ["Evaluation", "NeighborSmoother", "Shared", "metric"]
+__all__ = ["Evaluation", "NeighborSmoother", "SampleSmoother", "Shared", "metric"]
 
 JOINT = 6000
 """Neighbors, of all query points together, up to which function values are drawn jointly."""
@@ -51,6 +52,38 @@ class Evaluation(NamedTuple):
     model: FloatArray
     computational: FloatArray
     standard_error: FloatArray
+
+
+class LeftOut(NamedTuple):
+    """Samples predicted without themselves: residuals, and the law of these as a combination of noise variables.
+
+    Attributes
+    ----------
+    residual : ndarray of shape (m, n_y)
+    weights : ndarray of shape (m, J + 1)
+        Of the noise variables, that of the sample itself last.
+    counts : ndarray of shape (J + 1,)
+    model : ndarray of shape (m,)
+    """
+
+    residual: FloatArray
+    weights: FloatArray
+    counts: IntArray
+    model: FloatArray
+
+    @classmethod
+    def of(
+        cls, residual: FloatArray, columns: FloatArray, count: int, scale: FloatArray, model: FloatArray
+    ) -> LeftOut:
+        """Samples of noise scales (m,), predicted with the weights ``columns`` of ``count`` noise variables each."""
+        # y0_i - mean = scale_i (M_i - m0) - sum_j a_j (M_j - m0) + N(0, P2)
+        weights = np.concatenate([-columns, scale[:, None]], axis=1)
+        return cls(residual, weights, np.append(np.full(columns.shape[1], count), 1), model)
+
+    @property
+    def group(self) -> IntArray:
+        """Row of ``weights`` of each sample, (m,)."""
+        return np.arange(len(self.model))
 
 
 class WithoutFactor:
@@ -97,14 +130,22 @@ class NoiseColumns(WithoutFactor):
 
     Parameters
     ----------
+    places : ndarray of shape (n, d)
+        Inputs of the samples, repeats included.
     scale : ndarray of shape (n,)
         Noise scales of the samples.
     count : int
         Noise variables that share each weight.
     """
 
+    places: FloatArray
     scale: FloatArray
     count: int = 1
+
+    @property
+    def index(self) -> IntArray:
+        """Place of each sample, (n,)."""
+        return np.arange(len(self.places))
 
     def per_noise(self, columns: FloatArray) -> tuple[FloatArray, IntArray]:
         """The weights (m, J), and how many noise variables share each."""
@@ -112,8 +153,8 @@ class NoiseColumns(WithoutFactor):
 
 
 @dataclass(frozen=True)
-class NeighborSmoother(Shared):
-    """A linear smoother whose weights come from the nearest samples.
+class SampleSmoother(Shared):
+    """A linear smoother with weights of the samples themselves, which it keeps.
 
     Parameters
     ----------
@@ -124,8 +165,6 @@ class NeighborSmoother(Shared):
     regularizer, scale : ndarray of shape (n,)
         Diagonals of R and L.
     trend : {None, "constant", "linear"}
-        Estimated from the neighbors.
-    n_neighbors : int
     """
 
     kernel: Kernel
@@ -134,12 +173,31 @@ class NeighborSmoother(Shared):
     regularizer: FloatArray
     scale: FloatArray
     trend: str | None
-    n_neighbors: int
 
     @property
     def samples(self) -> NoiseColumns:
         """The noise of the samples."""
-        return NoiseColumns(self.scale)
+        return NoiseColumns(self.X, self.scale)
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return len(self.X)
+
+
+@dataclass(frozen=True)
+class NeighborSmoother(SampleSmoother):
+    """A linear smoother whose weights, and its trend, come from the nearest samples.
+
+    Parameters
+    ----------
+    n_neighbors : int
+    on_device : array of shape (n, d) or None
+        X as an array of torch, on the device that searches and solves.
+    """
+
+    n_neighbors: int
+    on_device: Array | None = None
 
     @cached_property
     def _units(self) -> FloatArray:
@@ -155,6 +213,8 @@ class NeighborSmoother(Shared):
 
     def nearest(self, X: FloatArray, number: int) -> IntArray:
         """Indices of the samples nearest to the rows of X, nearest first: (m, number)."""
+        if self.on_device is not None:
+            return device.nearest(X, self.on_device, self._units, number)
         found = self._tree.query(X / self._units, min(number, len(self.X)), workers=-1)[1]
         return np.asarray(found).reshape(len(X), -1)
 
@@ -188,6 +248,11 @@ class NeighborSmoother(Shared):
         """Predict at the samples ``rows``, each from the others."""
         return self.predict_from(self.X[rows], self.others(rows))
 
+    def left_out(self, rows: IntArray) -> LeftOut:
+        """Residuals of the samples ``rows``, each predicted from the others, and the law of these."""
+        found = self.leave_out(rows)
+        return LeftOut.of(self.targets[rows] - found.mean, found.columns, 1, self.scale[rows], found.model)
+
     def others(self, rows: IntArray) -> IntArray:
         """Indices of the samples nearest to the samples ``rows``, without these themselves: (m, N)."""
         found = self.nearest(self.X[rows], self.n_neighbors + 1)
@@ -197,6 +262,30 @@ class NeighborSmoother(Shared):
 
     def predict_from(self, X: FloatArray, neighbors: IntArray) -> Evaluation:
         """Predict at the rows of X (m, d) from given samples (m, N)."""
+        weights, total, half = (self._weigh_each if self.on_device is None else self._weigh_batches)(
+            X, neighbors
+        )
+        columns = weights * self.scale[neighbors]
+        mean = np.einsum("mn,mny->my", weights, self.targets[neighbors])
+        model = np.maximum(total - np.einsum("mn,mn->m", weights**2, self.regularizer[neighbors]), 0.0)
+        return Evaluation(
+            mean,
+            columns,
+            np.einsum("mn,mn->m", columns, columns),
+            model,
+            np.clip(half - total, 0.0, model),
+            np.zeros(len(X)),
+        )
+
+    def _weigh_batches(self, X: FloatArray, neighbors: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The same as `_weigh_each`, on a GPU."""
+        near = self.X[neighbors]
+        near_basis = self._basis(near.reshape(-1, near.shape[2])).reshape(*neighbors.shape, -1)
+        regularizer = self.regularizer[neighbors]
+        return device.weigh(self.kernel, X, near, regularizer, self._basis(X), near_basis, self.on_device)
+
+    def _weigh_each(self, X: FloatArray, neighbors: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Weights (m, N), V + P2 (m,), and V + P2 of the nearer half of the neighbors (m,)."""
         m, n = neighbors.shape
         prior, basis = np.asarray(self.kernel.diag(X)), self._basis(X)
         weights, total, half = np.empty((m, n)), np.empty(m), np.empty(m)
@@ -210,17 +299,7 @@ class NeighborSmoother(Shared):
             weights[i], total[i] = _weigh(sides, prior[i], basis[i])
             half[i] = _weigh(sides[:, : max(n // 2, 1)], prior[i], basis[i])[1]
             weights[i] = solve_lower_transposed(factor, weights[i : i + 1].copy())[0]
-        columns = weights * self.scale[neighbors]
-        mean = np.einsum("mn,mny->my", weights, self.targets[neighbors])
-        model = np.maximum(total - np.einsum("mn,mn->m", weights**2, self.regularizer[neighbors]), 0.0)
-        return Evaluation(
-            mean,
-            columns,
-            np.einsum("mn,mn->m", columns, columns),
-            model,
-            np.clip(half - total, 0.0, model),
-            np.zeros(m),
-        )
+        return weights, total, half
 
 
 def _weigh(sides: FloatArray, prior: float, basis: FloatArray) -> tuple[FloatArray, float]:

@@ -30,6 +30,12 @@ class ApproximatePosterior(Posterior):
 
     further_parts = ("computational", "standard_error")
 
+    @property
+    def n_samples(self) -> int:
+        """Number of samples, of which features keep a few."""
+        smoother: Any = self.smoother
+        return int(smoother.n)
+
     def mean_and_epistemic(self, X: Array) -> tuple[Array, Array]:
         """Estimate of f and its variance V + P2 at the rows of X."""
         mean, parts = self.mean_and_uncertainty(X)

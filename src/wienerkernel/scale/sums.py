@@ -6,17 +6,25 @@ The sums of two parts of the data add up, in any order, so they can be computed 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import reduce
+from typing import Any
 
 import numpy as np
+from scipy.linalg.blas import dsyrk
 
-from .._typing import FloatArray
+from .._typing import Array, FloatArray
+from ..backend import arrays
 from .inducing import Inducing
 
-__all__ = ["Audit", "Rows", "Sums", "chunks"]
+__all__ = ["CHUNK", "Audit", "Chunk", "Rows", "Sums", "chunks", "keys"]
 
-CHUNK = 8192
+CHUNK = 65_536
+"""Rows of a chunk of arrays in memory, and of a block on a GPU."""
+FINISHED = 2**20
+"""Rows after which sums of kernel values become sums of features, before rounding errors add up."""
+BLOCK = 2**21
+"""Features that are computed at a time on a CPU."""
 
 Chunk = tuple[int, FloatArray, FloatArray, FloatArray]
 """Number of the first row, X (c, d), targets y0 (c, n_y) and noise scales (c,)."""
@@ -38,6 +46,13 @@ class Audit:
     frequencies: FloatArray
     weights: FloatArray
     variance: float
+
+    def single(self, X: Array) -> Array:
+        """psi / sqrt(k0) in single precision, whose errors are far below those of a mean over M frequencies, (m, 2M)."""
+        xp = arrays.namespace(X)
+        turns = X @ arrays.like(self.frequencies.T / (2 * np.pi), X)
+        angle = xp.astype((turns - xp.round(turns)) * (2 * np.pi), xp.float32)
+        return xp.concat([xp.cos(angle), xp.sin(angle)], axis=1)
 
     def __call__(self, X: FloatArray) -> FloatArray:
         """psi at the rows of X, (m, 2M)."""
@@ -99,26 +114,38 @@ class Sums:
     reservoir: int
 
     @classmethod
-    def of(cls, chunk: Chunk, inducing: Inducing, audit: Audit, reservoir: int) -> Sums:
-        """Sums of one chunk."""
-        first, X, y, scale = chunk
-        F, y_scaled = inducing(X) / scale[:, None], y / scale[:, None]
-        rows = Rows(_keys(first, len(X)), X, y, scale).smallest(reservoir)
-        return cls(
-            len(X),
-            F.T @ F,
-            F.T @ y_scaled,
-            np.sum(y_scaled**2, axis=0),
-            F.T @ (audit(X) / scale[:, None]),
-            float(np.sum(np.log(scale))),
-            rows,
-            reservoir,
-        )
+    def over(cls, data: Iterable[Chunk], inducing: Inducing, audit: Audit, reservoir: int) -> Sums:
+        """Sums of all chunks, one after the other; a chunk may have any number of rows."""
+        finished: list[Sums] = []
+        raw: Sums | None = None
+        for chunk in data:
+            part = cls._raw(chunk, inducing, audit, reservoir)
+            raw = part if raw is None else raw + part
+            if raw.n >= FINISHED:
+                finished, raw = [reduce(cls.__add__, [*finished, raw._finish(inducing)])], None
+        if raw is not None:
+            finished.append(raw._finish(inducing))
+        return reduce(cls.__add__, finished)
 
     @classmethod
-    def over(cls, data: Iterable[Chunk], inducing: Inducing, audit: Audit, reservoir: int) -> Sums:
-        """Sums of all chunks, one after the other."""
-        return reduce(cls.__add__, (cls.of(chunk, inducing, audit, reservoir) for chunk in data))
+    def _raw(cls, chunk: Chunk, inducing: Inducing, audit: Audit, reservoir: int) -> Sums:
+        """Sums of the summands of features, where the data are."""
+        first, X, y, scale = chunk
+        key = keys(first, len(X))
+        kept = np.argsort(key, kind="stable")[:reservoir]
+        rows = Rows(key[kept], *(arrays.as_numpy(arrays.take(part, kept)) for part in (X, y, scale)))
+        gram, targets, of_audit = _products(X, y, scale, inducing, audit)
+        y, scale = arrays.as_numpy(y), arrays.as_numpy(scale)
+        squares = np.sum((y / scale[:, None]) ** 2, axis=0)
+        log_scale = float(np.sum(np.log(scale)))
+        return cls(len(X), gram, targets, squares, of_audit, log_scale, rows, reservoir)
+
+    def _finish(self, inducing: Inducing) -> Sums:
+        """Sums of features, from those of their summands."""
+        gram = _mirrored(inducing.finish(inducing.finish(_mirrored(self.gram)).T))
+        targets, of_audit = inducing.finish(self.targets), inducing.finish(self.audit)
+        gram, targets, of_audit = map(arrays.as_numpy, (gram, targets, of_audit))
+        return replace(self, gram=gram, targets=targets, audit=of_audit)
 
     def __add__(self, other: Sums) -> Sums:
         rows = (self.rows + other.rows).smallest(self.reservoir)
@@ -134,17 +161,53 @@ class Sums:
         )
 
 
-def chunks(X: FloatArray, y: FloatArray, scale: FloatArray, first: int = 0) -> Iterator[Chunk]:
+def _mirrored(matrix: Array) -> Array:
+    """The symmetric matrix with this lower triangle."""
+    xp = arrays.namespace(matrix)
+    return xp.tril(matrix) + xp.tril(matrix, k=-1).T
+
+
+def _products(
+    X: Array, y: Array, scale: Array, inducing: Inducing, audit: Audit
+) -> tuple[Array, Array, Array]:
+    """F'F, of which the lower triangle counts, F'y and F'psi, block by block, where the data are.
+
+    A block of features is so small that the allocator reuses its memory, without page faults.
+    """
+    xp: Any = arrays.namespace(X)
+    gram: Any = 0.0
+    targets: Any = 0.0
+    of_audit: Any = 0.0
+    root = float(np.sqrt(audit.variance))
+    for part in arrays.slices(len(X), max(256, BLOCK // inducing.number) if arrays.is_numpy(X) else CHUNK):
+        weight = 1 / scale[part, None]
+        F = inducing.summands(X[part])
+        if xp.any(weight != 1):
+            F *= weight
+        gram += dsyrk(1.0, F.T, lower=1) if arrays.is_numpy(F) else F.T @ F
+        targets += F.T @ (y[part] * weight)
+        # in single precision without units, in which numbers of 1e-20 would be lost
+        largest = float(xp.max(weight))
+        sizes = np.ones((F.shape[1], 1))
+        sizes[: inducing.number] = audit.variance if inducing.deferred else root
+        sizes = arrays.like(largest * sizes, X)
+        psi = audit.single(X[part]) * xp.astype(weight / largest, xp.float32)
+        single = xp.astype(F / sizes[:, 0], xp.float32).T @ psi
+        of_audit += xp.astype(single, xp.float64) * (largest * root * sizes)
+    return gram, targets, of_audit
+
+
+def chunks(X: Array, y: Array, scale: Array, first: int = 0) -> Iterator[Chunk]:
     """Chunks of rows of arrays in memory."""
-    for start in range(0, len(X), CHUNK):
-        part = slice(start, start + CHUNK)
-        yield first + start, X[part], y[part], scale[part]
+    for part in arrays.slices(len(X), CHUNK):
+        yield first + part.start, X[part], y[part], scale[part]
 
 
-def _keys(first: int, number: int) -> FloatArray:
+def keys(first: int, number: int, seed: int = 0) -> FloatArray:
     """Hashes of the row numbers, uniform in [0, 1) (the finalizer of splitmix64, Steele et al. 2014)."""
     with np.errstate(over="ignore"):
         z = (np.arange(first, first + number, dtype=np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        z += np.uint64(seed * 0xD1342543DE82EF95 % 2**64)  # another sample for another seed
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         z ^= z >> np.uint64(31)

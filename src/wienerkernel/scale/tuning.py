@@ -27,6 +27,7 @@ from ..tuning.data import Data, Parameters
 from ..tuning.optimizer import Optimizer
 from ..tuning.search import TuningResult
 from ..tuning.search_box import default_kernel, search_box
+from .nearest import Neighborhood
 from .neighbors import NeighborSmoother
 
 __all__ = ["NeighborScore", "tune_by_neighbors"]
@@ -117,15 +118,26 @@ class NeighborScore:
 
 
 def tune_by_neighbors(
-    data: Data, kernel: Kernel | None, noise: Any, random_state: RandomState = 0
+    data: Data,
+    kernel: Kernel | None,
+    noise: Any,
+    random_state: RandomState = 0,
+    neighborhood: Neighborhood | None = None,
 ) -> TuningResult:
     """Find the free parameters of kernel and noise by the score of random samples given their neighbors.
 
     The shapes of a family maximize the log density of the residuals under their exact laws, after kernel and variance
-    have been found; ``noise="residuals"`` takes the shape of these residuals.
+    have been found; ``noise="residuals"`` takes the shape of these residuals. With a neighborhood, ``data`` are a random
+    sample, and the neighbors come from all rows.
     """
     generator = np.random.default_rng(as_generator(random_state).integers(2**31))
     model = noise_model(noise)
+    coefficients = Trend(data.trend, data.X)(data.X[:1]).shape[1]
+    if len(data.y) <= coefficients:
+        raise ValueError(
+            f"tuning with an approximation needs more samples than the {coefficients} coefficients of the trend, got "
+            f"{len(data.y)}: use approximation=None"
+        )
     rows = generator.permutation(len(data.y))
     sample = data.subset(np.sort(rows[:BOX_ROWS]))
     parameters = Parameters(
@@ -135,10 +147,13 @@ def tune_by_neighbors(
     box = search_box(sample, parameters)
     free = np.ones(len(box.start), dtype=bool)
     free[parameters.shapes] = False
-    scored = np.sort(rows[:SCORED_ROWS])
+    scored = chosen = np.sort(rows[:SCORED_ROWS])
     optimizer = Optimizer(len(scored) * data.y.shape[1], 0, generator)
     values = box.start
     for i in range(ROUNDS):
+        if neighborhood is not None:
+            data = neighborhood(parameters.kernel_at(values), chosen, NEIGHBORS)
+            scored = np.arange(len(chosen))
         smoother = _smoother(data, parameters, values)
         score = NeighborScore.of(data, scored, smoother, parameters)
         if i == 0:
@@ -151,7 +166,7 @@ def tune_by_neighbors(
     elif len(model.shape_names):
         values = _shapes(data, scored[:SHAPE_ROWS], parameters, values, box.low, box.high)
     fitted = parameters.noise_at(values)
-    names = parameters.names
+    names = data.by_column(parameters.names)
     linear = parameters.noise.linear_shapes
     shown = [
         float(v if name.removeprefix("noise.") in linear else np.exp(v))
@@ -198,15 +213,15 @@ def _shapes(
         point[shapes] = np.clip(free, low[shapes], high[shapes])
         noise: Noise = parameters.noise_at(point)
         smoother = _smoother(data, parameters, point)
-        found = smoother.leave_out(rows)
-        # y0_i - mean = scale_i (M_i - m0) - sum_j a_j (M_j - m0) + N(0, P2)
-        weights = np.concatenate([-found.columns, data.noise_scale[rows, None]], axis=1)
+        found = smoother.left_out(rows)
         law = LinearCombination(
-            noise, weights, loc=-noise.mean() * weights.sum(axis=1), normal_std=np.sqrt(found.model)
+            noise,
+            found.weights,
+            loc=-noise.mean() * found.weights.sum(axis=1),
+            normal_std=np.sqrt(found.model),
         )
-        residual = smoother.targets[rows] - found.mean
         with np.errstate(divide="ignore"):
-            score = np.maximum(law.logpdf(residual.T), -1e3)
+            score = np.maximum(law.logpdf(found.residual.T), -1e3)
         return -float(np.sum(score))
 
     starts = np.linspace(low[shapes], high[shapes], 7)[1:-1]

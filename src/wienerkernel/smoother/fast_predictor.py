@@ -53,11 +53,10 @@ class FastPredictor:
         further: FloatArray | None = None,
     ) -> None:
         if not arrays.is_numpy(smoother.places):
-            msg = (
+            raise TypeError(
                 f"the fast predictor works on NumPy arrays; the model was fitted with {arrays.library(smoother.places)}: "
                 "use predict and uncertainty, or fit NumPy arrays"
             )
-            raise TypeError(msg)
         self._smoother, self._s2 = smoother, float(s2)
         self._kernel, self._places = smoother.kernel, _columns(smoother.places.T).T
         self._point = smoother.kernel._point(self._places)
@@ -150,7 +149,7 @@ class _FastTrend:
         )
 
     def batch(self, X: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The same for several points x, the rows of X and the columns of all else."""
+        """The same for several points: rows of X, columns of all other arrays."""
         h = self._at_center[:, None] + self._slope @ (X - self._center).T
         e = dtrsm(1.0, self._root, h - self._whitened @ v, 0, 1)
         s = dtrsm(1.0, self._root, e, 0, 1, 1)

@@ -42,9 +42,9 @@ def variance_gradients(smoother: Smoother, X: Array, covariance: Array | None = 
     def gradients(part: Array) -> tuple[Array, Array]:
         b, _, solved = smoother.weigh(part, smoother.cross(part))
         # Against dk and dh: 2 Q G b and 2 T'G b for b'Gb, and the same with R for b'Rb
-        of_gain = _projected(smoother, 2 * times(b, gain))
+        of_gain = smoother.project(2 * times(b, gain))
         if ratio is None:
-            of_ridge = _projected(smoother, 2 * times(b, smoother.regularizer))
+            of_ridge = smoother.project(2 * times(b, smoother.regularizer))
         else:
             of_ridge = ratio * of_gain[0], ratio * of_gain[1]
         # P2 = sigma^2 - b'Rb with d sigma^2 = d k(x,x) - 2 b'dk + 2 (S^-1 (h - H'A k))'dh
@@ -67,11 +67,3 @@ def gain_ratio(samples: Samples) -> float | None:
         return None
     ratio = float(regularizer[0] / gain[0])
     return ratio if np.allclose(regularizer, ratio * gain, rtol=1e-14, atol=0.0) else None
-
-
-def _projected(smoother: Smoother, rows: Array) -> tuple[Array, Array]:
-    """Q c and T'c for each row c: (m, U) and (m, q); the rows are overwritten."""
-    v, _, solved = smoother.whiten(
-        rows, arrays.filled((rows.shape[0], smoother.whitened_trend.shape[0]), 0.0, rows)
-    )
-    return smoother.unwhiten(v, solved), -solved

@@ -15,12 +15,12 @@ from .._typing import Array, FloatArray, IntArray
 from ..backend import arrays
 from ..backend.linalg import matmul, solve_lower_transposed
 from .smoother import Smoother, quadratic_form
+from .trend import check_others_determine
 
-__all__ = ["LeaveOneOutLaws", "check_determined", "leave_one_out", "projected_inverse", "weighted_residual"]
+__all__ = ["LeaveOneOutLaws", "leave_one_out", "projected_inverse", "weighted_residual"]
 
-LOST = 1e-10  # Q_ii relative to A_ii, where sample i alone determines a coefficient of the trend
 BLOCK = 256  # rows of the inverse that are squared at a time
-WIDE_BLOCK = 512  # rows of a product of which only the lower triangle is needed
+WIDE_BLOCKS = (128, 512)  # fewest and most rows of a product of which only the lower triangle is needed
 
 
 def leave_one_out(smoother: Smoother, *variances: FloatArray) -> tuple[FloatArray, ...]:
@@ -33,19 +33,6 @@ def leave_one_out(smoother: Smoother, *variances: FloatArray) -> tuple[FloatArra
     laws = LeaveOneOutLaws(smoother)
     parts = [laws.spread(variance) for variance in (smoother.samples.scale**2, *variances)]
     return laws.residual, laws.model[laws.group], *parts
-
-
-def check_determined(smoother: Smoother, diagonal: FloatArray) -> None:
-    """Refuse to leave out a sample without which the trend is not determined; ``diagonal`` is Q_ii of the samples."""
-    if not smoother.trend.kind:
-        return
-    samples, own = smoother.samples, arrays.as_numpy(arrays.diagonal(smoother.inverse))
-    if samples.row_regularizer.ndim == 1:
-        own = (1 - samples.share) / samples.row_regularizer + samples.share**2 * own[samples.index]
-    lost = np.flatnonzero(~(diagonal > LOST * own))
-    if lost.size:
-        msg = f"sample {lost[0]} cannot be left out: the others do not determine the trend {smoother.trend.kind!r}"
-        raise ValueError(msg)
 
 
 def projected_inverse(smoother: Smoother) -> Array:
@@ -86,9 +73,9 @@ class LeaveOneOutLaws:
 
     def __init__(self, smoother: Smoother) -> None:
         samples = smoother.samples
+        samples.check_single()
         if samples.scale.ndim == 2:
-            msg = "leave-one-out laws need independent noise: noise_scale must be of shape (n,)"
-            raise ValueError(msg)
+            raise ValueError("leave-one-out laws need independent noise: noise_scale must be of shape (n,)")
         self.smoother = smoother
         self.projected = projected_inverse(smoother)
         pairs = np.stack([samples.index, samples.share * samples.scale, samples.scale], axis=1)
@@ -102,8 +89,13 @@ class LeaveOneOutLaws:
         self._at_places = arrays.as_numpy(arrays.diagonal(self.projected))
         self._reduced_diagonal = self._at_places - 1 / samples.regularizer
         self.own = self._reduced_diagonal[self.place]
-        self.diagonal = (1 - self.share) / self.ridge + self.share**2 * self._at_places[self.place]
-        check_determined(smoother, self.diagonal[self.group])
+        of_samples, inverse = (
+            (1 - self.share) / self.ridge
+            + self.share**2 * arrays.as_numpy(arrays.diagonal(matrix))[self.place]
+            for matrix in (self.projected, smoother.inverse)
+        )
+        self.diagonal = of_samples
+        check_others_determine(smoother.trend, self.diagonal[self.group], inverse[self.group])
         self.residual = weighted_residual(smoother) / self.diagonal[self.group, None]
         self.others = self.spread(samples.row_regularizer)[first]
         self.model = np.maximum(1 / self.diagonal - self.ridge - self.others, 0.0)
@@ -128,7 +120,7 @@ class LeaveOneOutLaws:
 
     @cached_property
     def weights(self) -> FloatArray:
-        """Weights Q_ij / Q_ii of the noise variables, the fresh one included, (G, J)."""
+        """Weights Q_ij / Q_ii of the noise variables, including the fresh one, (G, J)."""
         return self.weights_of(self.smoother.samples.scale)
 
     def weights_of(self, scale: FloatArray) -> FloatArray:
@@ -146,7 +138,7 @@ class LeaveOneOutLaws:
         matrix *= self.share * scale
 
     def without_noise(self, ridge: FloatArray) -> FloatArray:
-        """Variance of the residuals less that of noise whose part of the regularizer is ``ridge`` (G,): (G,)."""
+        """Variance of the residuals minus that of noise whose part of the regularizer is ``ridge`` (G,): (G,)."""
         return np.asarray(np.maximum(1 / self.diagonal - self.weights**2 @ self._ridges(ridge), 0.0))
 
     def _ridges(self, ridge: FloatArray) -> FloatArray:
@@ -157,7 +149,7 @@ class LeaveOneOutLaws:
     def pullback_without_noise(
         self, ridge: FloatArray, residual: FloatArray, variance: FloatArray, weights: FloatArray
     ) -> tuple[FloatArray, float]:
-        """As :meth:`pullback`, with derivatives by :meth:`without_noise` in place of those by the model part."""
+        """As :meth:`pullback`, for derivatives with respect to :meth:`without_noise` instead of the model part."""
         variance = np.where(self.without_noise(ridge) > 0, variance, 0.0)
         weights = weights - 2 * variance[:, None] * self.weights * self._ridges(ridge)
         return self.pullback(residual, np.zeros(len(variance)), weights, -variance / self.diagonal**2)
@@ -169,14 +161,14 @@ class LeaveOneOutLaws:
         weights: FloatArray,
         diagonal: FloatArray | float = 0.0,
     ) -> tuple[FloatArray, float]:
-        """Pull derivatives by residual (D, n_y), P2 (G,), weights (G, J), which are overwritten, and Q_ii (G,) back.
+        """Pull back derivatives with respect to residual (D, n_y), P2 (G,), weights (G, J; overwritten) and Q_ii (G,).
 
         Returns
         -------
         by_kernel : ndarray of shape (U, U)
-            Derivative by K, symmetric; only the lower triangle is computed.
+            Derivative with respect to K, symmetric; only the lower triangle is computed.
         by_log_ridge : float
-            Derivative by the logarithm of a factor of all regularizers.
+            Derivative with respect to the logarithm of a factor of all regularizers.
         """
         samples, dual, reduced = self.smoother.samples, self.smoother.dual, self._reduced
         n, n_places = len(self.place), samples.n_places
@@ -228,7 +220,7 @@ def _correlated(smoother: Smoother, projected: FloatArray, *variances: FloatArra
     """
     regularizer = smoother.samples.row_regularizer
     diagonal = np.diagonal(projected)
-    check_determined(smoother, diagonal)
+    check_others_determine(smoother.trend, diagonal, arrays.as_numpy(arrays.diagonal(smoother.inverse)))
     off = regularizer - np.diag(np.diagonal(regularizer))
     leaked = matmul(projected, off)
     weights = projected * ((np.diagonal(leaked) - 1) / diagonal) - leaked  # column i: sample i left out
@@ -244,7 +236,7 @@ def _correlated(smoother: Smoother, projected: FloatArray, *variances: FloatArra
 def _lower_product(left: FloatArray, right: FloatArray) -> FloatArray:
     """Lower triangle of a product of square matrices, by blocks of rows."""
     result = np.zeros_like(left)
-    for a in arrays.slices(len(left), WIDE_BLOCK):
+    for a in arrays.slices(len(left), int(np.clip(len(left) // 4, *WIDE_BLOCKS))):
         result[a, : a.stop] = matmul(left[a], np.ascontiguousarray(right[:, : a.stop]))
     return result
 

@@ -6,6 +6,7 @@ b - (K + R) x, for which the kernel is evaluated again in double precision, tile
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..backend import arrays
 from ..backend.linalg import NotPositiveDefiniteError, matmul, solve_lower, solve_lower_transposed
 from ..kernels import Kernel
 from .samples import Samples
-from .smoother import Smoother
+from .smoother import Smoother, times
 
 __all__ = ["RefinedSmoother"]
 
@@ -33,12 +34,7 @@ class RefinedSmoother(Smoother):
     """
 
     def __init__(self, kernel: Kernel, samples: Samples, targets: Array, trend: str | None = None) -> None:
-        single = Samples(
-            arrays.in_precision(samples.places, "float32"),
-            samples.index,
-            samples.row_regularizer,
-            samples.scale,
-        )
+        single = replace(samples, places=arrays.in_precision(samples.places, "float32"))
         coarse = Smoother(kernel, single, targets)
         super().__init__(kernel, samples, targets, None, factor=coarse.factor)
         self.trend = type(self.trend)(trend, self.places)
@@ -63,29 +59,18 @@ class RefinedSmoother(Smoother):
             if worst > 0.5 * last:
                 break
             last = worst
-        msg = (
+        raise NotPositiveDefiniteError(
             f"iterative refinement stopped at a relative residual of {worst:.1e}: the single-precision factor is too far "
             "from K + R; use dtype='float64', or a larger ridge"
         )
-        raise NotPositiveDefiniteError(msg)
 
     def _times(self, rows: Array) -> Array:
         """(K + R) x for each row x, with the kernel in double precision."""
         n = self.samples.n_places
-        product = rows * self.regularizer if self.regularizer.ndim == 1 else matmul(rows, self.regularizer)
+        product = times(rows, self.regularizer)
         for part in arrays.slices(n, max(1, arrays.chunk(rows, TILE) // n)):
             product[:, part] += matmul(rows, self.cross(self.places[part, :]), transpose_b=True)
         return product
-
-    @cached_property
-    def regularizer(self) -> Array:
-        """R of the places in double precision: (U,) or (U, U)."""
-        return arrays.like(self.samples.regularizer, self.places)
-
-    @cached_property
-    def gain(self) -> Array:
-        """L L' of the places in double precision: (U,) or (U, U)."""
-        return arrays.like(self.samples.gain, self.places)
 
     @cached_property
     def _whitened(self) -> tuple[Array, Array]:
@@ -100,11 +85,9 @@ class RefinedSmoother(Smoother):
 
     @cached_property
     def dual(self) -> Array:
-        """Coefficients of the mean in terms of k(x), (U, n_y)."""
         return arrays.contiguous(self._whitened[0].T)
 
     def weigh(self, X: Array, cross: Array) -> tuple[Array, Array, Array]:
-        """Weights b of the places (m, U), the posterior variance (m,), and (H'AH)^-1 d (m, q)."""
         weights = self.solve(cross)
         prior, mismatch = self.kernel.diag(X), self.trend(X)
         variance = prior - arrays.row_dots(cross, weights)
@@ -117,7 +100,6 @@ class RefinedSmoother(Smoother):
         return weights, self.sharpened(variance, prior, X, weights), solved
 
     def mean_and_variance(self, X: Array) -> tuple[Array, Array]:
-        """Mean (m, n_y) and variance k(x,x) - k'Ak (m,) of a Gaussian process whose noise covariance is R (eq. 2)."""
 
         def both(part: Array) -> tuple[Array, Array]:
             mean, _, variance = self._evaluate(part)
@@ -127,20 +109,16 @@ class RefinedSmoother(Smoother):
         return mean, variance
 
     def evaluate_jointly(self, X: Array) -> tuple[Array, Array, Array]:
-        """Mean (m, n_y), weights b (m, U) and the covariance of f(x) - a(x)'f(X), (m, m), whose diagonal is P2."""
         X = arrays.like(X, self.places)
         cross = self.cross(X)
         mean = self._mean(X, cross)
         weights = self.weigh(X, cross)[0]
         product = matmul(weights, cross, transpose_b=True)
         quadratic = matmul(self._times(weights), weights, transpose_b=True)
-        ridge = (
-            weights * self.regularizer if self.regularizer.ndim == 1 else weights @ self.regularizer
-        ) @ weights.T
+        ridge = times(weights, self.regularizer) @ weights.T
         return mean, weights, self.kernel(X, X) - product - product.T + quadratic - ridge
 
     def _quadratic_form(self) -> float:
-        """ybar'Q ybar of the means at the places, summed over outputs."""
         means = arrays.as_numpy(self.samples.means(self.targets))
         return float(np.sum(means * arrays.as_numpy(self.dual)))
 

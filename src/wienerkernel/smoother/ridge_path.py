@@ -2,6 +2,7 @@
 
 With n_u samples at place u, K + rho^2 N^-1 = N^-1/2 (N^1/2 K N^1/2 + rho^2 I) N^-1/2. In the eigenbasis E of
 N^1/2 K N^1/2, with eigenvalues lambda, the ridge is a division by lambda + rho^2, and the rest are matrix products.
+With a trend of basis functions h, B = E'N^1/2 H and D = 1 / (lambda + rho^2), H'AH is B'DB.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from ..kernels import Kernel, gram
 from ..kernels.tiles import CrossKernel, as_rows
 from .samples import Samples
 from .smoother import Smoother
+from .trend import Trend, check_determined, check_others_determine
 
 __all__ = ["RidgePath"]
 
@@ -41,6 +43,7 @@ class RidgePath:
         Values of rho^2, positive.
     output_scale : ndarray of shape (n_y,), default=None
         Scales of the outputs, by which the targets are divided; None is 1 for all. Variances do not include them.
+    trend : {None, "constant", "linear"}, default=None
 
     Attributes
     ----------
@@ -71,10 +74,12 @@ class RidgePath:
         targets: FloatArray,
         ridges: ArrayLike,
         output_scale: FloatArray | None = None,
+        trend: str | None = None,
     ) -> None:
         self.kernel, self.samples, self.targets = kernel, samples, targets
         self.output_scale = np.ones(targets.shape[1]) if output_scale is None else output_scale
         self.ridges = _checked_ridges(ridges)
+        samples.check_single()
         if samples.scale.ndim == 2 or np.any(samples.scale != 1):
             raise ValueError(
                 "samples must have noise of scale 1 for a path of ridges; got other or correlated noise"
@@ -100,15 +105,35 @@ class RidgePath:
         self._coordinates = matmul(self._vectors, self._root[:, None] * self._like(means))
         self._within = np.asarray(targets - means[samples.index])
         self._cross = CrossKernel(kernel, samples.places)
+        self.trend = Trend(trend, samples.places)
+        self._prepare_trend()
+
+    def _prepare_trend(self) -> None:
+        """B'DB and B'D^2 B, (r, q, q), the coefficients of the trend (r, q, n_y), and [D B, D^2 B], (U, 2 r q)."""
+        basis = arrays.as_numpy(self._root[:, None] * self.trend(self.samples.places)).astype(np.float64)
+        basis = arrays.as_numpy(self._vectors) @ basis
+        D, coordinates = self._inverses, arrays.as_numpy(self._coordinates)
+        self._information, self._squared_information = (
+            np.einsum("up,ur,uq->rpq", basis, power, basis) for power in (D, D**2)
+        )
+        for information in self._information:
+            check_determined(information, self.samples.n_places)
+        products = np.einsum("up,ur,uk->rpk", basis, D, coordinates)
+        self._trend_coefficients = np.linalg.solve(self._information, products)
+        self._residual_coordinates = coordinates[:, None, :] - np.einsum(
+            "up,rpk->urk", basis, self._trend_coefficients
+        )
+        self._shrunk_basis = (np.stack([D, D**2], axis=1)[..., None] * basis[:, None, None, :]).reshape(
+            len(D), -1
+        )
 
     @classmethod
     def from_smoother(
         cls, smoother: Smoother, ridges: ArrayLike, output_scale: FloatArray | None = None
     ) -> RidgePath:
-        """Path for the data and the kernel of a smoother without a trend."""
-        if smoother.trend.kind is not None:
-            raise ValueError(f"trend must be None for a path of ridges; got {smoother.trend.kind!r}")
-        return cls(smoother.kernel, smoother.samples, smoother.targets, ridges, output_scale)
+        """Path for the data, the kernel and the trend of a smoother."""
+        kernel, samples, targets = smoother.kernel, smoother.samples, smoother.targets
+        return cls(kernel, samples, targets, ridges, output_scale, smoother.trend.kind)
 
     def mean(self, X: Array) -> Array:
         """Mean a(x)'y0 (eq. 13a) at the rows of X, for every ridge: (r, m, n_y)."""
@@ -116,46 +141,52 @@ class RidgePath:
         xp, coefficients, r = arrays.namespace(self._root), self._shrunk_coordinates(), len(self.ridges)
         means = [matmul(self._features(X[part, :]), coefficients) for part in self._chunks(X)]
         outputs = xp.reshape(xp.concat(means), (X.shape[0], r, self.targets.shape[1]))
-        return xp.permute_dims(outputs, (1, 0, 2)) * self._like(self.output_scale)
+        outputs = xp.permute_dims(outputs, (1, 0, 2))
+        if self.trend.kind:
+            outputs = outputs + self.trend(self._like(X)) @ self._like(self._trend_coefficients)
+        return outputs * self._like(self.output_scale)
 
     def variances(self, X: Array) -> tuple[Array, Array]:
         """Model part P2 and noise gain |a|^2 for every ridge, both (r, m); the noise part is V = s2 |a|^2 (eq. 13b)."""
-        X = as_rows("X", X)
-        xp, powers, r = arrays.namespace(self._root), self._powers(), len(self.ridges)
-        sums = []
-        for part in self._chunks(X):
-            features = self._features(X[part, :])
-            features *= features
-            sums.append(matmul(features, powers))
-        both = xp.concat(sums).T
+        X = self._like(as_rows("X", X))
+        parts = [self._forms(self._features(X[a, :]), self.trend(X[a, :])) for a in self._chunks(X)]
+        explained, gain = (
+            arrays.namespace(X).concat(list(part), axis=1) for part in zip(*parts, strict=True)
+        )
         # P2 = sigma_GP^2 - rho^2 |a|^2
-        model = self.kernel.diag(self._like(X)) - both[:r, :] - self._like(self.ridges[:, None]) * both[r:, :]
-        return arrays.positive_part(model), both[r:, :]
+        model = self.kernel.diag(X) - explained - self._like(self.ridges[:, None]) * gain
+        return arrays.positive_part(model), gain
 
     def log_likelihood(self) -> FloatArray:
         """Log density of the targets under a Gaussian process whose noise variance is the ridge, for every ridge: (r,).
 
-        It is summed over outputs, whose scales multiply to 1.
+        It is summed over outputs, whose scales multiply to 1. The trend's coefficients maximize it.
         """
         (n, n_outputs), n_places = self.targets.shape, self.samples.n_places
         log_determinant = (n - n_places) * np.log(self.ridges) - np.sum(np.log(self._inverses), axis=0)
-        quadratic = (
-            np.sum(np.square(arrays.as_numpy(self._coordinates), dtype=np.float64), axis=1) @ self._inverses
-            + np.sum(self._within**2) / self.ridges
-        )
+        quadratic = np.einsum("urk,urk,ur->r", *[self._residual_coordinates] * 2, self._inverses)
+        quadratic = quadratic + np.sum(self._within**2) / self.ridges
         likelihood: FloatArray = -0.5 * (quadratic + n_outputs * (log_determinant + n * np.log(2 * np.pi)))
         return likelihood
 
     def leave_one_out(self) -> tuple[Array, Array, Array]:
         """Residuals y0_i - mean (r, D, n_y), model part P2 and noise gain |a|^2 (r, D), each sample left out in turn."""
         r, index, ridges = len(self.ridges), self.samples.index, self.ridges[:, None]
-        xp, powers = arrays.namespace(self._root), self._powers()
-        columns = (arrays.contiguous(self._vectors[:, part].T) for part in self._chunks(self._vectors))
-        sums = arrays.as_numpy(xp.concat([matmul(rows * rows, powers) for rows in columns])).T
-        # A of the samples acts as 1/rho^2 across the means of the places: (A^p)_ii = (sums_p + (n - 1)/rho^2p) / n
+        parts = []
+        for part in self._chunks(self._vectors):
+            rows = arrays.contiguous(self._vectors[:, part].T)
+            none = self._like(np.zeros((rows.shape[0], self._information.shape[1])))
+            parts.append((*self._forms(rows, none), matmul(rows * rows, self._like(self._inverses)).T))
+        sums, squares, plain = (
+            np.concatenate([arrays.as_numpy(form) for form in forms], axis=1)[:, index]
+            for forms in zip(*parts, strict=True)
+        )
+        # Q of the samples acts as 1/rho^2 across the means of the places: (Q^p)_ii = (sums_p + (n - 1)/rho^2p) / n
         n = self._counts[index]
-        a = (sums[:r, index] + (n - 1) / ridges) / n
-        a2 = (sums[r:, index] + (n - 1) / ridges**2) / n
+        a, a2 = (sums + (n - 1) / ridges) / n, (squares + (n - 1) / ridges**2) / n
+        check_others_determine(
+            self.trend, np.min(a * n / (plain + (n - 1) / ridges), axis=0), np.ones(len(n))
+        )
         gain = np.maximum(a2 / a**2 - 1, 0.0)
         model = np.maximum(1 / a - ridges - ridges * gain, 0.0)
 
@@ -178,17 +209,29 @@ class RidgePath:
         cross *= self._root
         return matmul(cross, self._vectors, transpose_b=True)
 
-    def _powers(self) -> Array:
-        """1 / (lambda + rho^2) and its square, (U, 2 r)."""
-        return self._like(np.hstack([self._inverses, self._inverses**2]))
+    def _forms(self, features: Array, basis: Array) -> tuple[Array, Array]:
+        """k'Ak - d'(H'AH)^-1 d with d = h - H'A k, and |a|^2, both (r, m), from features (m, U) and h(x), (m, q)."""
+        r, m = len(self.ridges), features.shape[0]
+        sums = matmul(features * features, self._like(np.hstack([self._inverses, self._inverses**2]))).T
+        explained, gain = sums[:r, :], sums[r:, :]
+        if self.trend.kind:
+            products = arrays.as_numpy(matmul(features, self._like(self._shrunk_basis)))
+            first, second = products.reshape(m, 2, r, -1).transpose(
+                1, 2, 3, 0
+            )  # B'D k and B'D^2 k, (r, q, m)
+            d = arrays.as_numpy(basis).T - first
+            s = np.linalg.solve(self._information, d)
+            explained = explained - self._like(np.sum(d * s, axis=1))
+            gain = gain + self._like(np.sum(s * (2 * second + self._squared_information @ s), axis=1))
+        return explained, gain
 
     def _shrunk_coordinates(self) -> Array:
-        """E'N^1/2 ybar / (lambda + rho^2), (U, r n_y)."""
-        shrunk = self._like(self._inverses)[:, :, None] * self._coordinates[:, None, :]
-        return arrays.namespace(shrunk).reshape(shrunk, (shrunk.shape[0], -1))
+        """D (E'N^1/2 ybar - B beta), (U, r n_y)."""
+        shrunk = self._inverses[:, :, None] * self._residual_coordinates
+        return self._like(shrunk.reshape(len(shrunk), -1))
 
     def _chunks(self, X: Array) -> list[slice]:
-        width = max(2, self.targets.shape[1]) * len(self.ridges)
+        width = max(max(2, self.targets.shape[1]) * len(self.ridges), self._shrunk_basis.shape[1])
         step = max(1, arrays.chunk(X, CHUNK) // max(width, self.samples.n_places))
         return arrays.slices(X.shape[0], step) or [slice(0, 0)]
 

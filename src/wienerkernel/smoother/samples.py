@@ -34,21 +34,26 @@ class Samples:
         R, as its diagonal where it is diagonal.
     scale : ndarray of shape (D,) or (D, D)
         L, as its diagonal where it is diagonal.
+    count : ndarray of shape (D,), optional
+        Number of equal samples that each entry stands for, of data that were collapsed while they were read.
     """
 
     places: FloatArray
     index: IntArray
     row_regularizer: FloatArray
     scale: FloatArray
+    count: IntArray | None = None
 
     @classmethod
-    def collapse(cls, X: FloatArray, regularizer: FloatArray, scale: FloatArray) -> Samples:
+    def collapse(
+        cls, X: FloatArray, regularizer: FloatArray, scale: FloatArray, count: IntArray | None = None
+    ) -> Samples:
         """Find the places among the rows of X (D, d); with a matrix, each sample has its own place."""
         n = X.shape[0]
         if regularizer.ndim == 2 or scale.ndim == 2:
             return cls(X, np.arange(n), regularizer, scale)
         first, index = distinct_rows(arrays.as_numpy(X))
-        return cls(arrays.take(X, first), index, regularizer, scale)
+        return cls(arrays.take(X, first), index, regularizer, scale, count)
 
     def extended(self, X: FloatArray, regularizer: FloatArray, scale: FloatArray) -> Samples:
         """Append samples X (k, d): known places keep their indices, new ones follow."""
@@ -58,10 +63,12 @@ class Samples:
         index = np.concatenate([self.index, place])
         regularizer = np.concatenate([self.row_regularizer, regularizer])
         scale = np.concatenate([self.scale, scale])
-        return Samples(places, index, regularizer, scale)
+        count = None if self.count is None else np.append(self.count, np.ones(len(place), dtype=np.intp))
+        return Samples(places, index, regularizer, scale, count)
 
     def without(self, rows: IntArray) -> tuple[Samples, IntArray]:
         """Drop the samples with the given indices; also return the previous indices of the places left, ascending."""
+        self.check_single()
         keep = np.ones(len(self.index), dtype=bool)
         keep[rows] = False
         left, index = np.unique(self.index[keep], return_inverse=True)
@@ -88,14 +95,30 @@ class Samples:
         """Number U of places."""
         return int(self.places.shape[0])
 
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return len(self.index) if self.count is None else int(self.count.sum())
+
+    def check_single(self) -> None:
+        """Raise TypeError where each sample is needed, but only their mean and variance at each place are known."""
+        if self.count is not None:
+            msg = "this needs every sample, but a model fitted to a stream keeps mean and variance at each input only"
+            raise TypeError(msg)
+
+    def times_count(self, values: FloatArray) -> FloatArray:
+        """Values of the entries, (D,) or (D, k), times the number of samples that each stands for."""
+        return values if self.count is None else (values.T * self.count).T
+
     @cached_property
     def _precision(self) -> FloatArray:
         """Sum of 1/r at each place, (U,); of independent noise."""
-        return np.bincount(self.index, weights=1 / self.row_regularizer).astype(np.float64, copy=False)
+        weights = self.times_count(1 / self.row_regularizer)
+        return np.bincount(self.index, weights=weights).astype(np.float64, copy=False)
 
     @cached_property
     def share(self) -> FloatArray:
-        """Share of each sample in the mean of its place, (D,)."""
+        """Share of each single sample in the mean of its place, (D,)."""
         if self.row_regularizer.ndim == 2:
             return np.ones(len(self.index))
         return np.asarray(1 / self.row_regularizer / self._precision[self.index])
@@ -116,24 +139,29 @@ class Samples:
 
     def collapsed(self, variance: FloatArray) -> FloatArray:
         """Variance of the places' means, (U,), from that of independent noise of the samples, (D,)."""
-        return np.asarray(np.bincount(self.index, weights=self.share**2 * variance), dtype=np.float64)
+        return np.asarray(
+            np.bincount(self.index, weights=self.times_count(self.share**2 * variance)), dtype=np.float64
+        )
 
     def means(self, values: FloatArray) -> FloatArray:
         """Mean of the samples (D, n_y) at each place, (U, n_y)."""
         if np.array_equal(self.index, np.arange(self.n_places)):
             return values
-        columns = [np.bincount(self.index, weights=self.share * column) for column in values.T]
+        shares = self.times_count(self.share)
+        columns = [np.bincount(self.index, weights=shares * column) for column in values.T]
         return np.stack(columns, axis=1)
 
     def per_sample(self, weights: FloatArray) -> FloatArray:
         """Weights a (m, D) of the samples from the weights b (m, U) of the places."""
+        self.check_single()
         return weights[:, self.index] * self.share
 
     def _groups(self, scale: FloatArray) -> tuple[IntArray, FloatArray, IntArray]:
         """Place, factor and count of the groups of samples whose noise, of these scales (D,), has the same weight."""
         pairs = np.stack([self.index, self.share * scale], axis=1)
         first, group = distinct_rows(pairs)
-        return self.index[first], pairs[first, 1], np.bincount(group)
+        counts = np.bincount(group) if self.count is None else np.bincount(group, self.count).astype(np.intp)
+        return self.index[first], pairs[first, 1], counts
 
     @cached_property
     def _noise_columns(self) -> tuple[IntArray, FloatArray, IntArray]:
@@ -153,7 +181,7 @@ class Samples:
 def distinct_rows(X: FloatArray) -> tuple[IntArray, IntArray]:
     """First position of each distinct row, in order of appearance, and the index of every row among these."""
     n = len(X)
-    # Most data have no repeated first column: one sort shows it.
+    # Usually no value of the first column is repeated, which one sort shows.
     order = np.argsort(X[:, 0], kind="stable")
     same = np.diff(X[order, 0]) == 0
     if X.shape[1] > 1 and same.any():

@@ -17,7 +17,6 @@ from .._typing import Array, FloatArray
 from ..backend import arrays
 from ..backend.growable_cholesky import GrowableCholesky
 from ..backend.linalg import (
-    NotPositiveDefiniteError,
     add_outer,
     cholesky,
     inverse_from_cholesky,
@@ -28,7 +27,7 @@ from ..backend.linalg import (
 from ..kernels import Kernel, gram
 from ..kernels.tiles import CrossKernel, mirrored
 from .samples import Samples
-from .trend import Trend
+from .trend import Trend, check_determined
 
 __all__ = ["CANCELLED", "Smoother", "quadratic_form", "times"]
 
@@ -90,27 +89,14 @@ class Smoother:
             whitened_trend = solve_lower(factor, arrays.contiguous(self.trend(self.places).T))
         self.whitened_trend = whitened_trend
         self.trend_information = self.whitened_trend @ self.whitened_trend.T
-        largest = 2e-4 / float(arrays.namespace(factor).finfo(factor.dtype).eps)
-        if (
-            0 not in self.trend_information.shape
-            and np.linalg.cond(arrays.as_numpy(self.trend_information)) > largest
-        ):
-            msg = (
-                f"the trend has {len(self.trend_information)} coefficients, which {samples.n_places} different rows of X do "
-                "not determine: use trend='constant' or trend=None, or add rows"
-            )
-            raise NotPositiveDefiniteError(msg)
+        check_determined(self.trend_information, samples.n_places)
 
     @cached_property
     def _whitened(self) -> tuple[Array, Array]:
         """L^-1 (ybar - H beta) as rows (n_y, U), and the coefficients beta of the trend (q, n_y)."""
-        means = np.array(self.samples.means(self.targets).T, order="C")
-        whitened = solve_lower(self.factor, arrays.like(means, self.factor))
-        if 0 in self.trend_information.shape:
-            return whitened, self.whitened_trend @ whitened.T
-        xp = arrays.namespace(self.factor)
-        coefficients = xp.linalg.solve(self.trend_information, self.whitened_trend @ whitened.T)
-        return whitened - coefficients.T @ self.whitened_trend, coefficients
+        means = arrays.like(np.array(self.samples.means(self.targets).T, order="C"), self.factor)
+        whitened, coefficients = self._without_trend(means)
+        return whitened, coefficients.T
 
     @property
     def trend_coefficients(self) -> Array:
@@ -126,12 +112,12 @@ class Smoother:
     @cached_property
     def regularizer(self) -> Array:
         """R of the places, in their library and precision: (U,) or (U, U)."""
-        return arrays.like(self.samples.regularizer, self.factor)
+        return arrays.like(self.samples.regularizer, self.places)
 
     @cached_property
     def gain(self) -> Array:
         """L L' of the places, in their library and precision: (U,) or (U, U)."""
-        return arrays.like(self.samples.gain, self.factor)
+        return arrays.like(self.samples.gain, self.places)
 
     @cached_property
     def cross(self) -> CrossKernel:
@@ -165,6 +151,23 @@ class Smoother:
         if self.trend.kind:
             v += solved @ self.whitened_trend
         return solve_lower_transposed(self.factor, v)
+
+    def _without_trend(self, rows: Array) -> tuple[Array, Array]:
+        """L^-1 (c - H beta) for each row c, in its place, and the coefficients beta of the trend, (m, q)."""
+        v, _, solved = self.whiten(
+            rows, arrays.filled((rows.shape[0], self.whitened_trend.shape[0]), 0.0, rows)
+        )
+        if self.trend.kind:
+            v += solved @ self.whitened_trend
+        return v, -solved
+
+    def project(self, rows: Array) -> tuple[Array, Array]:
+        """Q c and T'c for each row c of values at the places: the smoother's coefficients of k(x) (m, U) and h(x) (m, q).
+
+        Q = A - AH (H'AH)^-1 H'A and T = AH (H'AH)^-1; the rows are overwritten.
+        """
+        v, coefficients = self._without_trend(rows)
+        return solve_lower_transposed(self.factor, v), coefficients
 
     def _variance(self, prior: Array, v: Array, mismatch: Array, solved: Array) -> Array:
         """k(x,x) - k'Ak + d'(H'AH)^-1 d."""
@@ -265,14 +268,15 @@ class Smoother:
 
         The trend's coefficients maximize it (profile likelihood).
         """
-        n, n_outputs = self.targets.shape
+        n, n_outputs = self.samples.n, self.targets.shape[1]
         pivots = arrays.as_numpy(arrays.diagonal(self.factor))
         log_determinant = 2 * float(np.sum(np.log(pivots, dtype=np.float64)))
         quadratic = self._quadratic_form()
         regularizer = self.samples.row_regularizer
         if regularizer.ndim == 1:
-            log_determinant += float(np.sum(np.log(regularizer)) - np.sum(np.log(self.samples.regularizer)))
-            quadratic += float(np.sum(self.within**2 / regularizer[:, None]))
+            logs = self.samples.times_count(np.log(regularizer))
+            log_determinant += float(np.sum(logs) - np.sum(np.log(self.samples.regularizer)))
+            quadratic += float(np.sum(self.samples.times_count(self.within**2 / regularizer[:, None])))
         return float(-0.5 * (quadratic + n_outputs * (log_determinant + n * np.log(2 * np.pi))))
 
     def _quadratic_form(self) -> float:
@@ -284,7 +288,7 @@ class Smoother:
         return self.kernel.pullback(self.places, self.log_likelihood_sensitivity(), symmetric=True)
 
     def log_likelihood_sensitivity(self, *, overwrite_factor: bool = False) -> Array:
-        """Derivative (alpha alpha' - n_y A) / 2 of :meth:`log_likelihood` by K, (U, U): its lower triangle.
+        """Derivative (alpha alpha' - n_y A) / 2 of :meth:`log_likelihood` with respect to K, (U, U): its lower triangle.
 
         With ``overwrite_factor`` it takes the memory of the factor, and the smoother can no longer predict.
         """

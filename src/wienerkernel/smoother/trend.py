@@ -5,12 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from .._typing import Array
-from ..backend import arrays
+import numpy as np
 
-__all__ = ["TRENDS", "Trend"]
+from .._typing import Array, FloatArray
+from ..backend import arrays
+from ..backend.linalg import NotPositiveDefiniteError
+
+__all__ = ["TRENDS", "Trend", "check_determined", "check_others_determine"]
 
 TRENDS = (None, "constant", "linear")
+LOST = 1e-10
+"""Q_ii relative to A_ii, where sample i alone determines a coefficient of the trend."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +34,7 @@ class Trend:
 
     def __post_init__(self) -> None:
         if self.kind not in TRENDS:
-            msg = f"trend must be None, 'constant' or 'linear', got {self.kind!r}"
-            raise ValueError(msg)
+            raise ValueError(f"trend must be None, 'constant' or 'linear', got {self.kind!r}")
 
     @cached_property
     def _center_and_spread(self) -> tuple[Array, Array]:
@@ -55,3 +59,20 @@ class Trend:
         slopes = 1 / self._center_and_spread[1]
         diagonal = arrays.set_diagonal(arrays.filled((slopes.shape[0],) * 2, 0.0, slopes), slopes)
         return arrays.namespace(constant).concat([constant, diagonal])
+
+
+def check_determined(information: Array, number: int, what: str = "different rows of X") -> None:
+    """Raise NotPositiveDefiniteError if the data do not determine the coefficients; ``information`` is H'AH."""
+    largest = 2e-4 / float(arrays.namespace(information).finfo(information.dtype).eps)
+    if 0 not in information.shape and np.linalg.cond(arrays.as_numpy(information)) > largest:
+        raise NotPositiveDefiniteError(
+            f"the trend has {len(information)} coefficients, which {number} {what} do not determine: use "
+            "trend='constant' or trend=None, or add rows"
+        )
+
+
+def check_others_determine(trend: Trend, diagonal: FloatArray, own: FloatArray) -> None:
+    """Refuse to leave out a sample without which the trend is not determined; ``diagonal`` is Q_ii, ``own`` A_ii."""
+    if trend.kind and (lost := np.flatnonzero(~(diagonal > LOST * own))).size:
+        msg = f"sample {lost[0]} cannot be left out: the others do not determine the trend {trend.kind!r}"
+        raise ValueError(msg)

@@ -1,7 +1,7 @@
 """Laws between which a shape moves smoothly: interpolation in the shape instead of a new law at each step.
 
-Tabulating the characteristic function of a law may take long. While a shape is tuned, the log characteristic function
-is interpolated between laws on a grid of shapes, and its derivative by the shape is that of the interpolation. The
+Tabulating the characteristic function of a law can be slow. While a shape is tuned, the log characteristic function
+is interpolated between laws on a grid of shapes, and its derivative with respect to the shape is that of the interpolation. The
 strip of exponential moments must not depend on the shape, or the interpolation fails near its end.
 """
 
@@ -38,7 +38,6 @@ class Blend:
         self._tables: dict[tuple[float, float], RayTable] = {}
 
     def mean(self) -> float:
-        """Mean."""
         return float(self.weights @ [law.mean() for law in self.laws])
 
     def var(self) -> float:
@@ -46,11 +45,9 @@ class Blend:
         return float(self.weights @ [law.var() for law in self.laws])
 
     def cumulants(self, order: int = 8) -> FloatArray:
-        """Cumulants of order 1 to ``order``."""
         return np.asarray(self.weights @ [law.cumulants(order) for law in self.laws])
 
     def support(self) -> tuple[float, float]:
-        """Ends of the support."""
         return self.laws[0].support()
 
     def strip(self) -> tuple[float, float]:
@@ -63,7 +60,6 @@ class Blend:
         return min(law.sector() for law in self.laws)
 
     def logcf(self, t: ComplexArray) -> ComplexArray:
-        """Log characteristic function."""
         return self.mixed(t, lambda law: law.logcf(t))
 
     def mixed(self, t: ComplexArray, log_phi: Callable[[Noise], ComplexArray]) -> ComplexArray:
@@ -80,7 +76,7 @@ class Blend:
         return np.asarray(result)
 
     def ray_table(self, theta: float, tolerance: float) -> RayTable:
-        """The table along a ray, made of those of the laws."""
+        """The table along a ray, combined from those of the laws."""
         key = theta, tolerance
         if key not in self._tables:
             self._tables[key] = _BlendTable(self, theta, tolerance)
@@ -142,7 +138,7 @@ class ShapeGrid:
         self._laws: dict[int, Centered] = {}
 
     def __call__(self, shape: float) -> tuple[Centered, Centered]:
-        """The law at a shape, and the derivatives of its parts by the shape."""
+        """The law at a shape, and the derivatives of its parts with respect to the shape."""
         position = (shape - self._low) / self._step
         first = int(np.clip(np.floor(position) - POINTS // 2 + 1, 0, self._last - POINTS + 1))
         laws = [self._at(first + k) for k in range(POINTS)]

@@ -6,6 +6,8 @@ shapes, as logarithms unless they may be negative.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
@@ -23,6 +25,7 @@ from ..smoother.samples import Samples
 
 __all__ = ["Data", "Parameters"]
 
+INDEX = re.compile(r"\[(\d+)\]$")
 MEAN_STEP = 1e-4
 
 
@@ -42,6 +45,10 @@ class Data:
     trend : {None, "constant", "linear"}, default=None
     input_noise : Linearization, default=None
         Noise on the inputs, for a single output.
+    feature_names : tuple of str, default=()
+        Names of the columns of X, for the names of parameters.
+    count : ndarray of shape (n,), default=None
+        Number of equal samples that each row stands for.
     """
 
     X: Array
@@ -50,16 +57,33 @@ class Data:
     ridge: float | None = None
     trend: str | None = None
     input_noise: Linearization | None = None
+    feature_names: tuple[str, ...] = ()
+    count: IntArray | None = None
 
     @cached_property
     def samples(self) -> Samples:
         """The samples by distinct inputs, for noise of variance 1."""
-        return Samples.collapse(self.X, self.covariance(1.0), self.noise_scale)
+        return Samples.collapse(self.X, self.covariance(1.0), self.noise_scale, self.count)
+
+    @property
+    def size(self) -> int:
+        """Number of observations, of all outputs together."""
+        return self.y.size if self.count is None else int(self.count.sum()) * self.y.shape[1]
+
+    def average(self, values: FloatArray) -> FloatArray:
+        """Mean over the samples of values of the rows, (n,) or (n, k)."""
+        return np.asarray(np.average(values, axis=0, weights=self.count))
 
     @cached_property
     def in_numpy(self) -> Data:
         """The same data, with X as a NumPy array."""
         return self if arrays.is_numpy(self.X) else replace(self, X=arrays.as_numpy(self.X))
+
+    def by_column(self, names: Iterable[str]) -> list[str]:
+        """Names of parameters, where a number in brackets is that of a column: the name of the column, if it has one."""
+        if not self.feature_names:
+            return list(names)
+        return [INDEX.sub(lambda found: f"[{self.feature_names[int(found[1])]}]", name) for name in names]
 
     def subset(self, rows: IntArray) -> Data:
         """Some of the samples, whose noise must be independent."""
@@ -69,6 +93,7 @@ class Data:
             y=self.y[rows],
             noise_scale=self.noise_scale[rows],
             input_noise=None if self.input_noise is None else self.input_noise.subset(rows),
+            count=None if self.count is None else self.count[rows],
         )
 
     def noise_covariance(self, variance: float) -> FloatArray:
@@ -77,7 +102,7 @@ class Data:
         return variance * (scale**2 if scale.ndim == 1 else scale @ scale.T)
 
     def covariance(self, variance: float) -> FloatArray:
-        """Covariance of the noise of the samples, that on their inputs included: (n,) or (n, n)."""
+        """Covariance of the noise of the samples, including noise on their inputs: (n,) or (n, n)."""
         return self._with_inputs(self.noise_covariance(variance))
 
     def own_regularizer(self, variance: float) -> FloatArray:
@@ -97,7 +122,7 @@ class Data:
     ) -> Smoother:
         """Smoother with these parts; ``regularizer`` has the shape of ``noise_scale``, ``out`` receives the factor."""
         old = self.samples
-        samples = Samples(old.places, old.index, regularizer, old.scale)
+        samples = replace(old, row_regularizer=regularizer)
         return Smoother(kernel, samples, self.centered(noise.mean()), self.trend, out=out)
 
     def centered(self, mean: float) -> FloatArray:
@@ -172,5 +197,5 @@ class Parameters:
 
 @lru_cache(maxsize=8)
 def _law(model: NoiseModel, std: float, shapes: tuple[float, ...]) -> Noise:
-    """One law for all parts of an evaluation: frozen distributions of SciPy take milliseconds to make."""
+    """One law for all parts of an evaluation: creating a frozen SciPy distribution takes milliseconds."""
     return model.law(std, shapes)

@@ -19,21 +19,24 @@ from .._typing import FloatArray, RandomState
 from ..backend import arrays
 from ..backend.linalg import NotPositiveDefiniteError, add_outer, solve_lower_transposed
 from ..kernels import RBF, Kernel
+from ..kernels.base import elementary
 from ..noise.base import as_generator
 from ..noise.family import Family
 from ..noise.level import BOUND, FittedMean, Level, features
 from ..smoother import Smoother
-from ..smoother.leave_one_out import projected_inverse, weighted_residual
+from ..smoother.leave_one_out import weighted_residual
 from ..transform import Transform
 from .data import Data, Parameters
+from .laplace import averaged_level, fisher_information, level_covariance
 from .likelihood import by_regularizer
-from .search_box import default_kernel, elementary, search_box
+from .progress import report
+from .search_box import default_kernel, search_box
 
 __all__ = ["JointFit", "JointLikelihood", "fit_joint"]
 
 EXPONENT_STEP = 1e-4
-GATE = 3.0
-"""A varying level whose log evidence is lower than that of a constant one by more is not used."""
+LEAST = 0.125
+"""A level whose expected standard deviation is smaller, in units of `PRIOR_STD`, is constant."""
 MEMORY = 20
 MEAN_ROUNDS = 2
 JITTER = 1e-10
@@ -63,6 +66,8 @@ class JointLikelihood:
     transform : Transform or None
     prior : callable
         Log prior density of the entries of ``parameters``, with its gradient.
+    precision : float, default=1.0
+        Of the normal prior of the weights.
     """
 
     data: Data
@@ -70,6 +75,7 @@ class JointLikelihood:
     phi: FloatArray
     transform: Transform | None
     prior: Prior
+    precision: float = 1.0
 
     @property
     def _n_shared(self) -> int:
@@ -122,7 +128,8 @@ class JointLikelihood:
         samples, n_outputs = smoother.samples, smoother.targets.shape[1]
         weights, slope = values[self.level], 1 - np.tanh(self.phi @ values[self.level] / BOUND) ** 2
         prior, by_prior = self.prior(values[: self._n_shared])
-        value = smoother.log_likelihood() + self._jacobian(values) + prior - 0.5 * float(weights @ weights)
+        value = smoother.log_likelihood() + self._jacobian(values) + prior
+        value -= 0.5 * self.precision * float(weights @ weights)
         gradient = np.zeros(len(values))
         of_residual = weighted_residual(smoother)
         rows = self._trend_rows(smoother)
@@ -138,7 +145,7 @@ class JointLikelihood:
         )
         gradient[self.parameters.n_kernel] = by_log_scale.sum()
         gradient[: self._n_shared] += by_prior
-        gradient[self.level] = self.phi.T @ (by_log_scale * slope) - weights
+        gradient[self.level] = self.phi.T @ (by_log_scale * slope) - self.precision * weights
         if self.transform is not None and self.transform.free:
             gradient[-1] = self._by_exponent(values, of_residual)
         return value, gradient
@@ -168,19 +175,6 @@ class JointLikelihood:
         by_targets = -float(np.sum(of_residual * (up - down)))
         return (by_targets + jacobian_up - jacobian_down) / (2 * EXPONENT_STEP)
 
-    def level_information(self, values: FloatArray) -> FloatArray:
-        """Precision of the level's weights by Laplace's method, with Fisher's information for the Hessian: (p, p)."""
-        smoother = self.smoother(values)
-        samples = smoother.samples
-        squared = projected_inverse(smoother) ** 2
-        own = samples.collapsed(self.parameters.noise_at(values).var() * samples.scale**2)
-        information = 2 * np.outer(own, own) * squared
-        share = own / samples.regularizer  # of the noise that has this level
-        information.flat[:: len(information) + 1] += 2 * (np.bincount(samples.index) - 1) * share**2
-        slope = (1 - np.tanh(self.phi @ values[self.level] / BOUND) ** 2)[:, None] * self.phi
-        n_outputs = smoother.targets.shape[1]
-        return np.asarray(np.eye(self.phi.shape[1]) + n_outputs * (slope.T @ information @ slope))
-
 
 @dataclass(frozen=True)
 class JointFit:
@@ -192,12 +186,13 @@ class JointFit:
     std : float
         Standard deviation of the noise where s(x) = 1.
     level : Level or None
-        None where the level is constant.
+        None if none was tried.
     transform : Transform or None
     value : float
         Log posterior density at the maximum.
     level_evidence : float or None
-        Gain in log evidence of a varying level over a constant one; None if none was tried.
+        Gain in log evidence of a varying level, averaged over how much it varies, over a constant one; None if none was
+        tried.
     transform_gain : float or None
         Gain in log posterior density over no transform, with a constant level; None without a free exponent.
     n_evaluations : int
@@ -225,8 +220,9 @@ def fit_joint(
 
     A level that varies with the mean is fitted twice: with the mean of the constant level, and with its own.
 
-    A varying level is discarded if its evidence is lower by more than :data:`GATE`. Each search is repeated
-    ``n_restarts`` times, from random points around its start.
+    How much the level varies is averaged over: the prior of its weights has the posterior mean of their standard deviation,
+    where no variation is one of the candidates. Each search is repeated ``n_restarts`` times, from random points around its
+    start.
     """
     generator = as_generator(random_state)
     transform = None if transform is None else transform.for_data(data.y)
@@ -237,14 +233,14 @@ def fit_joint(
     places = arrays.as_numpy(data.samples.places)
     constant = JointLikelihood(data, parameters, np.zeros((len(places), 0)), transform, box.log_prior)
     bounds = [*zip(box.low, box.high, strict=True)]
-    ends = [t.bounds for t in free]
 
-    def maximize(
-        objective: JointLikelihood, start: FloatArray, ends: Bounds
-    ) -> tuple[FloatArray, float, int]:
-        return _maximize(objective, start, [*bounds, *ends], n_restarts, generator)
+    def limits(objective: JointLikelihood) -> Bounds:
+        return [*bounds, *[(-np.inf, np.inf)] * objective.phi.shape[1], *(t.bounds for t in free)]
 
-    values, value, evaluations = maximize(constant, np.array([*box.start, *(t.lam for t in free)]), ends)
+    def maximize(objective: JointLikelihood, start: FloatArray) -> tuple[FloatArray, float, int]:
+        return _maximize(objective, start, limits(objective), n_restarts, generator)
+
+    values, value, evaluations = maximize(constant, np.array([*box.start, *(t.lam for t in free)]))
     transform_gain = None
     if free:
         start = np.array([*values[:-1], NONE])
@@ -265,15 +261,23 @@ def fit_joint(
             start = np.concatenate(
                 [values[: len(box.start)], np.zeros(phi.shape[1]), values[len(box.start) :]]
             )
-            found, height, more = maximize(varying, start, [(-np.inf, np.inf)] * phi.shape[1] + ends)
+            found, height, more = maximize(varying, start)
             evaluations += more
-        information = varying.level_information(found)
-        gain = height - 0.5 * float(np.linalg.slogdet(information)[1]) - value
-        if gain > -GATE:
-            best, values, value = varying, found, height
-            points = inputs[pivots]
-            factor = np.linalg.cholesky(of_level(points) + JITTER * np.eye(len(pivots)))
-            level = Level(of_level, points, factor, found[varying.level], np.linalg.inv(information), mean)
+        information = fisher_information(varying, found)[1:, 1:]
+        determinant = float(np.linalg.slogdet(information + np.eye(len(information)))[1])
+        gain, share, found[varying.level] = averaged_level(
+            information, found[varying.level], height - 0.5 * determinant - value
+        )
+        if share >= LEAST:
+            best = replace(varying, precision=share**-2)
+            values, value, more = maximize(best, found)
+            evaluations += more
+        else:
+            pivots = pivots[:0]
+        points = inputs[pivots]
+        factor = np.linalg.cholesky(of_level(points) + JITTER * np.eye(len(pivots)))
+        covariance = level_covariance(best, values, limits(best))
+        level = Level(of_level, points, factor, values[best.level], covariance, mean)
     return JointFit(
         parameters.kernel_at(values),
         float(np.exp(values[parameters.n_kernel])),
@@ -296,6 +300,7 @@ def _maximize(
             value, gradient = objective(values)
         except NotPositiveDefiniteError:
             return 1e300, np.zeros(len(values))
+        report(value / objective.data.y.size)
         return -value, -gradient
 
     low, high = np.array(bounds).T

@@ -118,7 +118,7 @@ def learn(
             ridge=law.var() if data.ridge is None else data.ridge,
             method=method,
             value=fit.value,
-            parameters=_parameters(fit),
+            parameters=_parameters(fit, data),
             n_evaluations=fit.n_evaluations,
             shape_gain=gain,
         )
@@ -142,10 +142,9 @@ def _with_level(data: Data, level: NoiseLevel) -> Data:
     )
 
 
-def _parameters(fit: JointFit) -> dict[str, float]:
-    values = {
-        f"kernel.{name}": float(np.exp(v)) for name, v in zip(fit.kernel.names, fit.kernel.theta, strict=True)
-    }
+def _parameters(fit: JointFit, data: Data) -> dict[str, float]:
+    names = data.by_column(f"kernel.{name}" for name in fit.kernel.names)
+    values = dict(zip(names, np.exp(fit.kernel.theta).tolist(), strict=True))
     values["noise.std"] = fit.std
     if fit.transform is not None and fit.transform.free:
         values["transform.lam"] = fit.transform.lam

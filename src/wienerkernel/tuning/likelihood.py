@@ -91,15 +91,16 @@ class Likelihood:
                 by_variance += float(diagonal @ np.diagonal(covariance))
             gradient[parameters.n_kernel] = 2 * by_variance
             if noise.mean():
-                by_mean = float(np.sum(weighted_residual(smoother) * data.mean_scale[:, None]))
+                residual = smoother.samples.times_count(weighted_residual(smoother))
+                by_mean = float(np.sum(residual * data.mean_scale[:, None]))
                 gradient[parameters.n_kernel] += by_mean * parameters.mean_slope(values, parameters.n_kernel)
         return value, gradient
 
 
 def by_regularizer(smoother: Smoother, diagonal: FloatArray) -> FloatArray:
-    """Derivative of the log-likelihood by the regularizer of each sample, (D,), of independent noise.
+    """Derivative of the log-likelihood with respect to the regularizer of each entry of the samples, (D,), for independent noise.
 
-    From the diagonal (U,) of its derivative (alpha alpha' - n_y A)/2 by K. Of the samples, A_ii is
+    From the diagonal (U,) of its derivative (alpha alpha' - n_y A)/2 with respect to K. Of the samples, A_ii is
     (1 - share_i) / r_i + share_i^2 A_uu.
     """
     samples, n_outputs = smoother.samples, smoother.targets.shape[1]
@@ -107,12 +108,13 @@ def by_regularizer(smoother: Smoother, diagonal: FloatArray) -> FloatArray:
     inverse = (
         n_outputs * (1 - samples.share) / samples.row_regularizer + samples.share**2 * inverse[samples.index]
     )
-    return np.asarray(0.5 * (np.sum(weighted_residual(smoother) ** 2, axis=1) - inverse))
+    return samples.times_count(0.5 * (np.sum(weighted_residual(smoother) ** 2, axis=1) - inverse))
 
 
 def _output_scale(smoother: Smoother) -> FloatArray:
     """Scales of the outputs that make their quadratic forms y_k'A y_k equal."""
-    return relative_scales(np.sum(smoother.targets * weighted_residual(smoother), axis=0))
+    squares = smoother.targets * weighted_residual(smoother)
+    return relative_scales(np.sum(smoother.samples.times_count(squares), axis=0))
 
 
 def relative_scales(squares: FloatArray) -> FloatArray:

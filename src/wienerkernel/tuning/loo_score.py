@@ -26,7 +26,7 @@ STD_STEP = 1e-4
 
 
 class _Laws:
-    """The noise of variance 1 at some shapes, and its derivatives by them, each made on demand."""
+    """The noise of variance 1 for given shapes and its derivatives with respect to them, computed on demand."""
 
     def __init__(self, noise: NoiseModel, grid: ShapeGrid | None, shapes: FloatArray) -> None:
         self._noise, self._shapes = noise, shapes
@@ -71,7 +71,7 @@ class LeaveOneOutScore:
         return shape_grid(model) if isinstance(model, Family) else None
 
     def _laws(self, shapes: FloatArray) -> _Laws:
-        """The standardized law and its derivatives by the shapes, kept while the shapes stay the same."""
+        """The standardized law and its derivatives with respect to the shapes, kept while the shapes stay the same."""
         key = shapes.tobytes()
         if key not in self._known:
             self._known.clear()
@@ -156,7 +156,7 @@ class LeaveOneOutScore:
         return self.data.own_regularizer(self.parameters.noise_at(values).var())[loo.first]
 
     def _by_std(self, values: FloatArray) -> float:
-        """Derivative by the logarithm of the noise's standard deviation, by central differences.
+        """Derivative with respect to the logarithm of the noise's standard deviation, by central differences.
 
         With noise on the inputs, the regularizer is not proportional to the variance of the noise.
         """

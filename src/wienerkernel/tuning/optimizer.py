@@ -11,6 +11,7 @@ from scipy.optimize import lsq_linear, minimize
 from .._typing import FloatArray
 from ..backend.linalg import NotPositiveDefiniteError
 from .data import Data
+from .progress import report
 from .search_box import SearchBox
 
 __all__ = ["FAILURES", "Objective", "Optimizer"]
@@ -31,7 +32,7 @@ STATIONARY = 1e-4
 """Projected gradient per sample at which a search that ended early has nevertheless found a maximum."""
 
 FAILURES = (NotPositiveDefiniteError, ValueError, ArithmeticError)
-"""What an objective may raise at extreme parameters, scipy.stats among others."""
+"""Exceptions of objectives at extreme parameters, some of them from scipy.stats."""
 
 
 class Objective(Protocol):
@@ -71,7 +72,7 @@ class Optimizer:
 
     def log_prior(self, objective: Objective, values: FloatArray, box: SearchBox) -> tuple[float, FloatArray]:
         """The log prior as it counts for the samples of this objective, and its gradient."""
-        share = objective.data.y.size / self.n_samples
+        share = objective.data.size / self.n_samples
         value, gradient = box.log_prior(values)
         return share * value, share * gradient
 
@@ -105,7 +106,7 @@ class Optimizer:
         rough: bool = False,
     ) -> tuple[FloatArray, float]:
         """Search over the free parameters from ``starts``, which differ in these only, and from random points."""
-        start, n = np.clip(starts[0], box.low, box.high), objective.data.y.size
+        start, n = np.clip(starts[0], box.low, box.high), objective.data.size
         if not free.any():
             return start, objective(start)[0]
         loss, worst, first = _Loss(self, objective, box, free, start), -np.inf, np.nan
@@ -142,7 +143,7 @@ class Optimizer:
     ) -> FloatArray:
         """Positive definite Hessian per sample of minus the objective, by all parameters that can move."""
         free = free & (box.low < box.high)
-        return _Loss(self, objective, box, free, values).curvature(values[free]) / objective.data.y.size
+        return _Loss(self, objective, box, free, values).curvature(values[free]) / objective.data.size
 
     def refine(
         self,
@@ -159,7 +160,7 @@ class Optimizer:
         free = free & (box.low < box.high)
         if not free.any():
             return start, objective(start)[0], curvature
-        n = objective.data.y.size
+        n = objective.data.size
         loss, curvature = _Loss(self, objective, box, free, start), n * curvature
         (low, high), x = loss.bounds, start[free]
         value, gradient = loss(x)
@@ -178,7 +179,7 @@ class Optimizer:
             length = np.max(np.abs(step))
             expected = -gradient @ step - 0.5 * step @ curvature @ step
             new, slope = loss(np.clip(x + step, low, high))
-            if not new < value + expected:  # so far off that the new slope says nothing of the curvature here
+            if not new < value + expected:  # too far off for the new slope to inform the curvature here
                 radius = length / 4
                 continue
             curvature = _updated(curvature, step, slope - gradient)
@@ -225,7 +226,8 @@ class _Loss:
             return np.nan, np.zeros(len(point))
         if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
             return np.nan, np.zeros(len(point))
-        steepness = np.where(self.free, np.abs(gradient), 0.0) / self.objective.data.y.size
+        report(value / self.objective.data.size)
+        steepness = np.where(self.free, np.abs(gradient), 0.0) / self.objective.data.size
         optimizer.steepest = np.maximum(optimizer.steepest, steepness)
         prior, slope = optimizer.log_prior(self.objective, values, self.box)
         return -(value + prior), -(gradient + slope)[self.free]
@@ -253,7 +255,7 @@ def _box_step(gradient: FloatArray, curvature: FloatArray, low: FloatArray, high
 
 
 def _updated(curvature: FloatArray, step: FloatArray, change: FloatArray) -> FloatArray:
-    """Update of BFGS by a step and the change of the gradient, damped (Powell) so that it stays positive."""
+    """BFGS update by a step and the change of the gradient, damped (Powell) to stay positive definite."""
     product = curvature @ step
     along, seen = step @ product, step @ change
     if seen < 0.2 * along:

@@ -86,6 +86,7 @@ def outside_support(data: Data, parameters: Parameters, values: FloatArray) -> i
     lower, upper = (end - noise.mean() for end in noise.support())
     if (
         data.input_noise is not None
+        or data.count is not None
         or data.noise_scale.ndim == 2
         or not (np.isfinite(lower) or np.isfinite(upper))
     ):

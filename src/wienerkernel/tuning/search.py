@@ -35,7 +35,7 @@ __all__ = ["METHODS", "TuningResult", "tune"]
 
 METHODS = ("likelihood", "loo")
 FLAT = 1e-7
-"""Largest derivative per sample by a parameter that the data do not determine."""
+"""Largest derivative per sample with respect to a parameter that the data do not determine."""
 RESIDUAL_ROUNDS = 2
 
 
@@ -62,8 +62,8 @@ class TuningResult:
     transform : Transform or None
         The transform of the response, with its exponent.
     level_evidence : float or None
-        Gain in log evidence that a learned level brings over a constant one; below -3 the level is constant. None if no
-        level was learned: it was not asked for, or there were too few samples.
+        Gain in log evidence that a learned level brings over a constant one; the lower it is, the less the level varies.
+        None if no level was learned: it was not asked for, or there were too few samples.
     transform_gain : float or None
         Gain in log posterior density that a learned exponent brings over no transform; None if none was learned.
     shape_gain : float or None
@@ -135,7 +135,7 @@ def tune(
         ridge=fitted.var() if data.ridge is None else data.ridge,
         method=method,
         value=value,
-        parameters=dict(zip(parameters.names, shown.tolist(), strict=True)),
+        parameters=dict(zip(data.by_column(parameters.names), shown.tolist(), strict=True)),
         n_evaluations=search.optimizer.evaluations,
         output_scale=search.output_scale,
     )
@@ -156,11 +156,11 @@ class _Search:
         )
         if self.own_scales:
             self._divide(
-                relative_scales(np.mean((data.y - data.y.mean(axis=0) * bool(data.trend)) ** 2, axis=0))
+                relative_scales(data.average((data.y - data.average(data.y) * bool(data.trend)) ** 2))
             )
         self._sized = self.data
         self.kernel = default_kernel(self.data) if kernel is None else kernel
-        self.optimizer = Optimizer(data.y.size, n_restarts, generator)
+        self.optimizer = Optimizer(data.size, n_restarts, generator)
         self.notes: list[str] = []
         self.subsets = nested_subsets(data)
 
@@ -265,7 +265,7 @@ class _Search:
         ended, known = (np.any(box.at_bound(point), axis=0) for point in (values, likelihood))
         runaway = ended & ~known & box.has_prior
         if runaway.any():
-            names = ", ".join(np.array(parameters.names)[runaway])
+            names = ", ".join(np.array(self.data.by_column(parameters.names))[runaway])
             self.notes.append(
                 f"the leave-one-out score increases up to the bound of {names}, so all values are the likelihood's"
             )
@@ -326,8 +326,8 @@ class _Search:
         """Collect all notes in one warning."""
         from sklearn.exceptions import ConvergenceWarning
 
-        box, n = self._box(parameters), self.data.y.size
-        names = np.array(parameters.names)
+        box, n = self._box(parameters), self.data.size
+        names = np.array(self.data.by_column(parameters.names))
         notes = list(self.notes)
         flat = box.low < box.high
         flat &= self.optimizer.steepest < FLAT if len(self.optimizer.steepest) else False

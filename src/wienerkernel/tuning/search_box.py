@@ -32,14 +32,13 @@ from ..kernels import (
     RationalQuadratic,
     Sum,
 )
-from ..kernels.base import bracketed
+from ..kernels.base import bracketed, elementary
 from ..kernels.parameters import DEFAULT_BOUNDS
 from .data import Data, Parameters
 
 __all__ = [
     "SearchBox",
     "default_kernel",
-    "elementary",
     "has_free_scale",
     "search_box",
     "variance_at_odds",
@@ -135,8 +134,8 @@ class _Extent:
         smallest = np.where(gaps > 0, gaps, np.inf).min(axis=0, initial=np.inf)
         constant = spread <= 1e-12 * np.abs(X).max(axis=0)
         spread = np.where(constant, 1.0, spread)
-        variance = float(np.var(data.y))
-        square = variance if data.trend else float(np.mean(data.y**2))
+        variance = float(np.mean(data.average((data.y - np.mean(data.average(data.y))) ** 2)))
+        square = variance if data.trend else float(np.mean(data.average(data.y**2)))
         square = square or variance or 1.0
         tiny = variance <= 1e-20 * square
         return cls(
@@ -165,7 +164,7 @@ def search_box(data: Data, parameters: Parameters) -> SearchBox:
         start, low, high = np.exp([theta[k], *given[k]])
         entries[k] = entries[k]._replace(start=start, low=low, high=high, spread=np.inf)
     if noise.free_std:
-        scale = np.sqrt(np.mean(data.noise_scale**2)) if data.noise_scale.ndim == 1 else 1.0
+        scale = np.sqrt(data.average(data.noise_scale**2)) if data.noise_scale.ndim == 1 else 1.0
         std = np.sqrt(extent.variance) / scale
         low, high = noise.std_bounds or np.sqrt(NOISE_FACTORS) * std
         spread = np.inf if noise.std_bounds else NOISE_SPREAD
@@ -212,24 +211,9 @@ def variance_at_odds(data: Data, kernel: Kernel) -> str:
     )
 
 
-def elementary(kernel: Kernel) -> Iterator[Kernel]:
-    """The kernels that a kernel is composed of."""
-    for part in _parts(kernel):
-        yield from elementary(part)
-    if not _parts(kernel):
-        yield kernel
-
-
-def _parts(kernel: Kernel) -> tuple[Kernel, ...]:
-    """Operands of a sum, product or power."""
-    if isinstance(kernel, Sum | Product):
-        return kernel.k1, kernel.k2
-    return (kernel.kernel,) if isinstance(kernel, Power) else ()
-
-
 def has_free_scale(kernel: Kernel) -> bool:
     """Whether the hyperparameters can multiply the kernel by any factor."""
-    if parts := _parts(kernel):
+    if parts := kernel._parts.values():
         return (any if isinstance(kernel, Product) else all)(map(has_free_scale, parts))
     return (
         isinstance(kernel, AMPLITUDES) and bool(kernel.names) and bool(np.all(np.ptp(kernel.bounds, axis=1)))
@@ -241,7 +225,7 @@ def _leaves(kernel: Kernel, variance: float) -> Iterator[tuple[Kernel, str, floa
 
     Factors that have an amplitude share the variance of their product.
     """
-    parts = _parts(kernel)
+    parts = kernel._parts.values()
     if isinstance(kernel, Product):
         variance = variance ** (1 / max(1, sum(map(_has_amplitude, parts))))
     elif isinstance(kernel, Power):

@@ -20,7 +20,7 @@ __all__ = ["nested_subsets", "shape_starts", "skewness", "starting_points"]
 SHAPE_STARTS = 5
 SYMMETRIC = 1e-6  # skewness
 SUBSET_RATIO, MIN_SUBSET = 4, 250
-"""Searches begin on subsets of the distinct inputs, each so many times smaller than the next, and not below this."""
+"""Ratio of the sizes of successive subsets of the distinct inputs on which searches begin, and the smallest size."""
 
 
 def nested_subsets(data: Data) -> list[IntArray | None]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import webbrowser
 from typing import Any
 
+from ...scale import ApproximatePosterior
+from ..report import single_models
 from .page import Page
 from .scenes import ModelScene, PaperScene
 
@@ -35,6 +37,13 @@ def make_server(model: Any = None, *, port: int = 0) -> Any:
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(model)
+        posteriors = [one.posterior_ for one in single_models(model)]
+        for posterior in posteriors:
+            posterior.smoother  # noqa: B018 - raises if the estimate is not linear in y
+        if any(isinstance(posterior, ApproximatePosterior) for posterior in posteriors):
+            raise ValueError(
+                "explore needs an exact model, this one is approximate: fit with approximation=None"
+            )
 
     def build(document: Any) -> None:
         Page(PaperScene() if model is None else ModelScene(model)).show(document)

@@ -1,4 +1,4 @@
-"""The page: two figures and a text that follow the controls of a scene."""
+"""The page: figures and texts that follow the controls of a scene and its samples."""
 
 from __future__ import annotations
 
@@ -9,137 +9,280 @@ from typing import Any
 
 import numpy as np
 
-from ..._typing import FloatArray
-from ...palette import CAUSES, LAWS, LIGHT
+from ...palette import CAUSES, LAWS
 from ...posterior import Posterior
 from ...posterior.distribution import OF
 from ...posterior.separate import causes as causes_of
-from ..report.scores import thinned
-from ..report.slices import COVERAGE, TAILS, densities, nearness, observations
-from .scenes import PaperScene, Scene
+from ..relevance import exclusive, relevance
+from ..report.scores import sampled_scores
+from ..report.slices import TAILS, densities, path
+from .figures import LEVEL, WIDEST_FIRST, WIDGET_STYLE, density_figure, set_theme
+from .scenes import Scene
+from .slice import Slice
 
 __all__ = ["Page"]
 
-MAX_DATA = 1000
-WIDEST_FIRST = tuple(reversed(LAWS))
-"""The order in which tubes are drawn, so that none hides another."""
-LEVEL = f"{100 * COVERAGE:.0f}\u00a0%"
+MAX_SLICES = 6
+REST_MS = 150
+"""Milliseconds without a change after which exact laws, scores and code follow."""
+DOWNLOAD = """
+const link = document.createElement("a");
+link.download = name;
+link.href = href;
+link.click();
+"""
+PNG = (
+    """
+const name = "wienerkernel.png";
+const drawn = figures.map((figure) => Bokeh.index.find_one(figure).export("png", true).canvas);
+const gap = 16, columns = Math.min(drawn.length, 2), rows = Math.ceil(drawn.length / columns);
+const wide = Math.max(...drawn.map((one) => one.width)), high = Math.max(...drawn.map((one) => one.height));
+const all = document.createElement("canvas");
+[all.width, all.height] = [columns * (wide + gap) + gap, rows * (high + gap) + gap];
+const context = all.getContext("2d");
+context.fillStyle = figures[0].background_fill_color;
+context.fillRect(0, 0, all.width, all.height);
+drawn.forEach((one, k) => context.drawImage(one, gap + (k % columns) * (wide + gap), gap + Math.floor(k / columns) * (high + gap)));
+const href = all.toDataURL("image/png");
+"""
+    + DOWNLOAD
+)
+PYTHON = (
+    """
+const name = "model.py";
+const holder = document.createElement("div");
+holder.innerHTML = code.text;
+const href = "data:text/x-python;charset=utf-8," + encodeURIComponent(holder.textContent);
+"""
+    + DOWNLOAD
+)
 
 
 class Page:
-    """Two figures and a text that follow the controls of a scene."""
+    """Figures and texts that follow the controls of a scene."""
 
     def __init__(self, scene: Scene) -> None:
         models: Any = import_module("bokeh.models")
 
         self.scene = scene
-        self.curve, self.data = models.ColumnDataSource(), models.ColumnDataSource()
+        self.document: Any = None
+        self._rest: Any = None
+        self._waiting = False
+        self.posterior: Posterior = scene.fit()
+        d = scene.points.shape[1]
+        changes = relevance(self.posterior, scene.points, exclusive(scene.points)).max(axis=1)
+        shown = sorted(np.argsort(-changes, kind="stable")[:MAX_SLICES].tolist())
+        self.at = path(scene.points, 0).base.copy()
+        self.slices = [Slice(self, j) for j in shown]
+        self.x = [models.Slider(start=0.0, end=1.0, value=0.5, show_value=False) for _ in shown]
+        self.sample = models.Slider(title="go to sample", start=0, end=1, value=0, step=1)
         self.densities = {of: models.ColumnDataSource() for of in OF}
-        self.x = models.Slider(start=0.0, end=1.0, value=0.5, show_value=False)
-        self.at = models.Span(dimension="height", line_dash="dotted", line_color=LIGHT["text"], line_width=2)
         self.y_range, self.pdf_range = models.Range1d(), models.Range1d()
-        self.text = models.Div(styles={"font-size": "14px"})
-        self.tubes, self.density = self._tubes(), self._density()
-        self.refit()
-        self.x.on_change("value", lambda attr, old, new: self.choose())  # noqa: ARG005
+        self.density = density_figure(self.densities, self.y_range, self.pdf_range)
+        self.introduction, self.numbers, self.scores, self.code = (
+            models.Div(styles={"font-size": "14px"}) for _ in range(4)
+        )
+        self.dark = models.Toggle(label="dark", active=False)
+        self.reset, self.retune = models.Button(label="reset samples"), models.Button(label="retune")
+        self.png, self.python = models.Button(label="save PNG"), models.Button(label="save Python")
+        self.first: tuple[float, ...] = ()
+        self._connect(models, d)
+        self.set_theme()
+        self.restart()
+
+    def _connect(self, models: Any, d: int) -> None:
+        """Let the widgets do something."""
+        scene = self.scene
         for control in scene.controls:
-            # a slider takes effect when it is released: a fit takes longer than a frame
-            moved = "value_throttled" if isinstance(control, models.Slider) else "value"
-            control.on_change(moved, lambda attr, old, new: self.refit())  # noqa: ARG005
+            control.on_change("value", lambda attr, old, new: self.changed(law=isinstance(new, str)))  # noqa: ARG005
+        for source in scene.sources:
+            source.on_change("value", lambda attr, old, new: self.start_over())  # noqa: ARG005
+        for part, slider in zip(self.slices, self.x, strict=True):
+            slider.on_change("value", lambda attr, old, new, j=part.j: self.choose(j, new))  # noqa: ARG005
+        if d > 1:
+            self.sample.on_change("value", lambda attr, old, new: self.visit(int(new)))  # noqa: ARG005
+        self.reset.on_click(lambda _: self.start_over())
+        self.retune.on_click(lambda _: self.tune())
+        self.dark.on_change("active", lambda attr, old, new: self.set_theme())  # noqa: ARG005
+        self.dark.js_on_change(
+            "active",
+            models.CustomJS(code='document.documentElement.dataset.theme = cb_obj.active ? "dark" : "light"'),
+        )
+        figures = [*(part.plot for part in self.slices), self.density]
+        self.png.js_on_click(models.CustomJS(args={"figures": figures}, code=PNG))
+        self.python.js_on_click(models.CustomJS(args={"code": self.code}, code=PYTHON))
 
     def show(self, document: Any) -> None:
         """Put everything into a Bokeh document; its template does the layout."""
-        controls = {f"control{k}": control for k, control in enumerate(self.scene.controls)}
-        roots = {"x": self.x, "text": self.text, "tubes": self.tubes, "density": self.density, **controls}
-        for name, root in roots.items():
+        models: Any = import_module("bokeh.models")
+        self.document = document
+        controls = {f"control{k}": w for k, w in enumerate(self.scene.sources + self.scene.controls)}
+        buttons = {"reset": self.reset, "retune": self.retune, "png": self.png, "python": self.python}
+        points = {f"x{k}": slider for k, slider in enumerate(self.x)}
+        if self.scene.points.shape[1] > 1:
+            points["sample"] = self.sample
+        figures = {f"slice{k}": part.plot for k, part in enumerate(self.slices)} | {"density": self.density}
+        texts = {name: getattr(self, name) for name in ("introduction", "numbers", "scores", "code", "dark")}
+        style = models.InlineStyleSheet(css=WIDGET_STYLE)
+        for name, root in (controls | buttons | points | figures | texts).items():
             root.update(name=name, sizing_mode="stretch_width")
+            if name not in figures:
+                root.stylesheets = [style]
             document.add_root(root)
         document.title = "wienerkernel"
         document.template = (files(__package__) / "page.html").read_text(encoding="utf-8")
         document.template_variables.update(
-            heading=self.scene.heading, introduction=self.scene.introduction, controls=list(controls)
+            heading=self.scene.heading,
+            controls=list(controls),
+            buttons=list(buttons),
+            points=list(points),
+            figures=list(figures),
         )
 
-    def _tubes(self) -> Any:
-        """Figure of the mean, the tubes and the data."""
-        models: Any = import_module("bokeh.models")
-        figure = import_module("bokeh.plotting").figure
+    def set_theme(self) -> None:
+        """Color the figures for a light or a dark page."""
+        for plot in (*(part.plot for part in self.slices), self.density):
+            set_theme(plot, self.dark.active)
+        self.dark.label = "light" if self.dark.active else "dark"
 
-        plot = figure(height=400, tools="", toolbar_location=None)
-        plot.title.text = f"mean and exact {LEVEL} intervals"
-        for of in WIDEST_FIRST:
-            ends = {"y1": f"{of}_low", "y2": f"{of}_high"}
-            plot.varea(x="x", **ends, source=self.curve, fill_color=LIGHT[of], legend_label=LAWS[of])
-        curve = {"source": self.curve, "line_width": 2}
-        if isinstance(self.scene, PaperScene):
-            plot.line("x", "truth", color=LIGHT["truth"], legend_label="true function", **curve)
-        mean = plot.line("x", "mean", color=LIGHT["mean"], legend_label="mean", **curve)
-        dots = {"color": LIGHT["text"], "size": 6, "alpha": "nearness"}
-        plot.scatter("x", "y", source=self.data, legend_label="data", **dots)
-        tips = [("x", "@x"), ("mean", "@mean")]
-        tips += [(LAWS[of], f"@{of}_low … @{of}_high") for of in WIDEST_FIRST]
-        plot.add_tools(models.HoverTool(tooltips=tips, renderers=[mean], mode="vline"))
-        plot.add_layout(self.at)
-        return _with_legend_below(plot)
+    def start_over(self) -> None:
+        """Take the samples as they were, or as the sources say."""
+        self.scene.reset()
+        self.restart()
 
-    def _density(self) -> Any:
-        """Figure of the three densities at x."""
-        figure = import_module("bokeh.plotting").figure
+    def restart(self) -> None:
+        """Draw everything, with the ranges of the samples."""
+        for part, slider in zip(self.slices, self.x, strict=True):
+            part.frame()
+            start, end = part.plot.x_range.start, part.plot.x_range.end
+            if (slider.start, slider.end) != (start, end):
+                inside = min(max(float(self.at[part.j]), start), end)
+                slider.update(start=start, end=end, step=(end - start) / 240, value=inside)
+                self.at[part.j] = inside
+        self.sample.end = max(len(self.scene.values) - 1, 1)
+        help_text = (
+            self.scene.fixed or "Click to add a sample, click a sample to remove it, drag it to move it."
+        )
+        self.introduction.text = f"<p>{self.scene.introduction} {help_text * (not self.scene.fixed)}</p>"
+        self.first = ()
+        self.follow()
+        self.settle()
 
-        ranges = {"x_range": self.y_range, "y_range": self.pdf_range}
-        plot = figure(height=400, tools="", toolbar_location=None, **ranges)
-        for of in WIDEST_FIRST:
-            line = {"source": self.densities[of], "color": LIGHT[f"{of}-line"]}
-            plot.line("y", "pdf", line_width=2.5, legend_label=LAWS[of], **line)
-            plot.line("y", "gaussian", line_dash="dashed", line_width=1.5, **line)
-        dashed = {"color": LIGHT["text"], "line_dash": "dashed"}
-        plot.line([np.nan] * 2, [np.nan] * 2, legend_label="normal, same variance", **dashed)
-        return _with_legend_below(plot)
+    def tune(self) -> None:
+        """Estimate the parameters from the samples as they are."""
+        try:
+            self.scene.retune()
+        except ValueError as error:
+            self.scores.text = f"<b>Cannot retune:</b> {escape(str(error))}"
+            return
+        self.follow()
+        self.settle()
 
-    def refit(self) -> None:
-        """Fit as the controls say, and draw the curve."""
-        scene = self.scene
-        self.posterior = posterior = scene.fit()
-        points, outputs = observations(posterior)
-        j, k = scene.column(), scene.output()
-        self.points = scene.grid(points)
-        x = self.points[:, j]
-        mean, scale = _means(posterior, self.points)[:, k], posterior.output_scale[k]
-        curve = {"x": x, "mean": mean, "truth": scene.truth(x)}
-        for of in OF:
-            low, high = scale * posterior.distribution(self.points, of).law.ppf(TAILS)
-            curve |= {f"{of}_low": mean + low, f"{of}_high": mean + high}
-        self.curve.data = curve
-        shown = thinned(len(points), MAX_DATA)
-        near = nearness(posterior.smoother.kernel, points[shown], self.points[0], j)
-        self.data.data = {"x": points[shown, j], "y": outputs[shown, k], "nearness": near**2}
-        for plot, label in ((self.tubes, scene.name()), (self.density, scene.target)):
-            plot.xaxis.axis_label = label
-        start, end = float(x[0]), float(x[-1])
-        if (self.x.start, self.x.end) != (start, end):
-            self.x.update(start=start, end=end, step=(end - start) / 240, value=(start + end) / 2)
-        self.choose()
+    def visit(self, row: int) -> None:
+        """Go to a sample."""
+        self.at = self.scene.points[min(row, len(self.scene.values) - 1)].copy()
+        for part, slider in zip(self.slices, self.x, strict=True):
+            slider.value = float(np.clip(self.at[part.j], slider.start, slider.end))
+        self.changed()
 
-    def choose(self) -> None:
-        """Draw the densities at x, and show its numbers."""
-        at = self.points[:1].copy()
-        at[0, self.scene.column()] = self.x.value
-        self.at.location = self.x.value
-        mean = float(_means(self.posterior, at)[0, self.scene.output()])
-        scale = float(self.posterior.output_scale[self.scene.output()])
+    def choose(self, j: int, value: float) -> None:
+        """Go to another value of input j; all other slices follow."""
+        if self.at[j] == value:
+            return
+        self.at = self.at.copy()
+        self.at[j] = value
+        if len(self.at) > 1:
+            self.changed()
+        else:
+            self.draw_density()
+
+    def changed(self, law: bool = False) -> None:
+        """Follow a change: at once where nothing is shown, else when the messages that have arrived are all read."""
+        if law:  # the laws have another shape
+            for part in self.slices:
+                part.standard.clear()
+        if self.document is None:
+            self.follow()
+            self.settle()
+        elif not self._waiting:
+            self._waiting = True
+            self.document.add_next_tick_callback(self._follow)
+
+    def _follow(self) -> None:
+        self._waiting = False
+        self.follow()
+        fast = all(law.gaussian for law, _ in self.posterior.terms) and self.posterior.level is None
+        if fast and len(self.slices) == 1:
+            self.settle()
+            return
+        if self._rest is not None:
+            self.document.remove_timeout_callback(self._rest)
+        self._rest = self.document.add_timeout_callback(self._settle, REST_MS)
+
+    def _settle(self) -> None:
+        self._rest = None
+        self.settle()
+
+    def follow(self) -> None:
+        """Fit, and draw the curves with quantiles of the shape that they had: fast enough for a slider in motion."""
+        self.posterior = self.scene.fit()
+        for part in self.slices:
+            part.draw(exact=False)
+        self._mark()
+
+    def settle(self) -> None:
+        """Draw the exact laws, and update densities, scores and code."""
+        for part in self.slices:
+            part.draw(exact=True)
+        self.draw_density()
+        self.draw_scores()
+        self.code.text = f"<pre>{escape(self.scene.code())}</pre>"
+        self.sample.end = max(len(self.scene.values) - 1, 1)
+
+    def _mark(self) -> None:
+        for part, slider in zip(self.slices, self.x, strict=True):
+            value = float(self.at[part.j])
+            part.span.location = value
+            slider.title = f"{self.scene.names[part.j]} = {value:.4g}"
+
+    def draw_scores(self) -> None:
+        """Show the leave-one-out scores, and what they were at first."""
+        try:
+            report = sampled_scores(self.posterior)
+        except (TypeError, ValueError) as error:
+            self.scores.text = f"No scores: {escape(str(error))}"
+            return
+        score = float(report.log_score.mean()) - np.log(self.scene.unit)
+        values = (score, self.scene.unit * report.rmse, report.coverage(0.5), report.coverage(0.9))
+        self.first = self.first or values
+        formats = ("{:.3f}", "{:.4g}", "{:.0%}", "{:.0%}")
+        names = ("log score per sample", "RMSE", "in 50\u00a0% intervals", "in 90\u00a0% intervals")
+        cells = []
+        for name, form, value, first in zip(names, formats, values, self.first, strict=True):
+            now, before = form.format(value), form.format(first)
+            cells.append(f"{name} <b>{now}</b>" + f" (first {before})" * (now != before))
+        many = report.pit.size < len(self.scene.values)
+        of = f" of {report.pit.size} of {len(self.scene.values)} samples" if many else ""
+        self.scores.text = f"Leave one out{of}: " + ", ".join(cells)
+
+    def draw_density(self) -> None:
+        """Draw the densities at the chosen point, and show its numbers."""
+        self._mark()
+        scene, unit, at = self.scene, self.scene.unit, self.at[None]
+        mean = unit * float(np.asarray(self.posterior.mean(at)).ravel()[0])
         rows, peaks = "", []
         for of in WIDEST_FIRST:
             law = self.posterior.distribution(at, of).law
-            low, high = mean + scale * law.ppf(TAILS)[:, 0]
-            rows = _row("td", LAWS[of], f"{scale * law.std()[0]:.4g}", f"{low:.4g} … {high:.4g}") + rows
+            low, high = mean + unit * law.ppf(TAILS)[:, 0]
+            rows = _row("td", LAWS[of], f"{unit * law.std()[0]:.4g}", f"{low:.4g} … {high:.4g}") + rows
             curve = densities(law)
             if curve is None:
                 self.densities[of].data = {"y": [], "pdf": [], "gaussian": []}
                 continue
-            center, std = mean + scale * curve["mean"][0], scale * curve["std"][0]
-            exact = mean + scale * curve["y"][0]
+            center, std = mean + unit * curve["mean"][0], unit * curve["std"][0]
+            exact = mean + unit * curve["y"][0]
             y = np.union1d(exact, center + std * np.linspace(-4, 4, 81))
-            pdf = np.interp(y, exact, curve["pdf"][0] / scale, left=np.nan, right=np.nan)
+            pdf = np.interp(y, exact, curve["pdf"][0] / unit, left=np.nan, right=np.nan)
             gaussian = np.exp(-0.5 * ((y - center) / std) ** 2) / (std * np.sqrt(2 * np.pi))
             self.densities[of].data = {"y": y, "pdf": pdf, "gaussian": gaussian}
             peaks.append(float(np.nanmax(pdf)))
@@ -147,37 +290,23 @@ class Page:
                 self.y_range.update(start=max(y[0], center - 4 * std), end=min(y[-1], center + 4 * std))
         # a narrow law may be a spike: it is clipped so that the others stay visible
         self.pdf_range.update(start=0.0, end=1.05 * max(min(peak, 12 * peaks[0]) for peak in peaks))
-        where = f"{self.scene.name()} = {self.x.value:.4g}"
-        self.x.title = where
-        self.density.title.text = f"exact densities at {where}"
+        where = ", ".join(slider.title for slider in self.x)
+        self.density.title.text = "exact densities" + f" at {where}" * (len(self.x) == 1)
+        self.density.xaxis.axis_label = scene.target
+        for part in self.slices:
+            part.plot.yaxis.axis_label = scene.target
         parts = self.posterior.common_uncertainty(at)
         causes = ", ".join(
-            f"{CAUSES[cause]} <b>{scale * float(getattr(parts, cause)[0]) ** 0.5:.4g}</b>"
+            f"{CAUSES[cause]} <b>{unit * float(getattr(parts, cause)[0]) ** 0.5:.4g}</b>"
             for cause in causes_of(self.posterior)
         )
-        self.text.text = (
+        self.numbers.text = (
             f"<p>At {escape(where)} the mean is <b>{mean:.4g}</b>. Standard deviations by cause: {causes}.</p>"
             f"<table>{_row('th', '', 'std', f'{LEVEL} interval')}{rows}</table>"
         )
 
 
-def _means(posterior: Posterior, points: FloatArray) -> FloatArray:
-    """Mean of each output, (m, n_y)."""
-    return np.asarray(posterior.mean(points)).reshape(len(points), -1)
-
-
 def _row(cell: str, *texts: str) -> str:
     """A row of a table; ``cell`` is td or th."""
-    style = "text-align: left; padding: 1px 16px 1px 0"
+    style = "text-align: left; padding: 1px 16px 1px 0; white-space: nowrap"
     return "<tr>" + "".join(f'<{cell} style="{style}">{text}</{cell}>' for text in texts) + "</tr>"
-
-
-def _with_legend_below(plot: Any) -> Any:
-    """Move the legend of a figure below it."""
-    legend = plot.legend[0]
-    legend.update(
-        orientation="horizontal", ncols=3, location="center", border_line_color=None, spacing=4, padding=2
-    )
-    legend.label_text_font_size = "11px"
-    plot.add_layout(legend, "below")
-    return plot

@@ -1,4 +1,4 @@
-"""What the page shows: the paper's example or a user's model, with the controls that change it."""
+"""What the page shows: the paper's example or a user's model, with the samples and the controls that change it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from ..._typing import FloatArray
 from ...experiments.system import kernel as paper_kernel
 from ...experiments.system import truth
 from ...noise.family import Family
+from ...noise.level import checked_level
 from ...posterior import Posterior
 from ...regressor import WienerKernelRegressor
 from ...text import rounded
-from ..report.numbers import default_names, transform_name
-from ..report.slices import base_point, observations, sweep
+from ..report.numbers import default_names, single_models, target_names, transform_name
+from ..report.slices import observations, path
+from .code import model_code
 
 __all__ = ["LAWS", "ModelScene", "PaperScene", "Scene"]
 
-N_GRID = 81
 MAX_REPEATS = 50
 LENGTH_SCALE = 3.59
 OWN = "the model's own"
@@ -38,36 +39,71 @@ LAWS = {
 
 
 class Scene(ABC):
-    """What the page shows: an introduction in HTML, the widgets that change the model, and the model."""
+    """Samples (n, d) and (n,) that can be moved, the widgets that change them or the model, and the model.
+
+    Attributes
+    ----------
+    controls : list
+        Widgets that change the model.
+    sources : list
+        Widgets that replace the samples; `reset` reads them.
+    unit : float
+        What values of the model are multiplied by for display.
+    fixed : str
+        Why samples cannot be moved; empty if they can.
+    """
 
     heading: str
     introduction: str
-    controls: list[Any]
+    names: list[str]
     target = "y"
+    controls: list[Any]
+    sources: list[Any]
+    points: FloatArray
+    values: FloatArray
+    unit = 1.0
+    fixed = ""
+
+    @abstractmethod
+    def reset(self) -> None:
+        """Take the samples as they were, or as the sources say."""
 
     @abstractmethod
     def fit(self) -> Posterior:
-        """Fit the model as the controls say."""
+        """The model of the samples, as the controls say."""
 
-    def column(self) -> int:
-        """Index of the input that varies."""
-        return 0
+    @abstractmethod
+    def retune(self) -> None:
+        """Estimate the parameters of the model from the samples as they are now."""
 
-    def name(self) -> str:
-        """Name of the input that varies."""
-        return "x"
-
-    def output(self) -> int:
-        """Index of the output that is shown."""
-        return 0
+    @abstractmethod
+    def code(self) -> str:
+        """Python that makes this model."""
 
     def truth(self, x: FloatArray) -> FloatArray:
         """Values of the true function, NaN if it is unknown."""
         return np.full(x.shape, np.nan)
 
-    def grid(self, points: FloatArray) -> FloatArray:
-        """Points along the input that varies, (m, d)."""
-        return sweep(points, self.column(), N_GRID)
+    def limits(self, j: int) -> tuple[float, float]:
+        """Ends of the axis of input j, beyond those of the samples."""
+        swept = path(self.points, j).sweep(2)[:, j]
+        return float(swept[0]), float(swept[1])
+
+    def add(self, point: FloatArray, value: float) -> None:
+        """Add a sample."""
+        self.points = np.vstack([self.points, point])
+        self.values = np.append(self.values, value)
+
+    def remove(self, row: int) -> None:
+        """Remove a sample; the last one stays."""
+        if len(self.values) > 1:
+            self.points = np.delete(self.points, row, axis=0)
+            self.values = np.delete(self.values, row)
+
+    def move(self, row: int, j: int, x: float, value: float) -> None:
+        """Give a sample another input x_j and another value."""
+        self.points, self.values = self.points.copy(), self.values.copy()
+        self.points[row, j], self.values[row] = x, value
 
 
 class PaperScene(Scene):
@@ -82,110 +118,194 @@ class PaperScene(Scene):
     def __init__(self) -> None:
         models: Any = import_module("bokeh.models")
 
+        self.names = ["x"]
         self.places = models.Slider(title="number of inputs", start=1, end=25, value=5)
         self.repeats = models.Slider(title="samples per input", start=1, end=MAX_REPEATS, value=1)
         self.scale = models.Slider(title="length scale", start=0.5, end=10.0, step=0.01, value=LENGTH_SCALE)
         self.law = models.Select(title="noise law", options=list(LAWS), value="gamma")
         self.draw = models.Slider(title="random seed", start=1, end=100, value=1)
-        self.controls = [self.places, self.repeats, self.scale, self.law, self.draw]
+        self.controls = [self.scale]
+        self.sources = [self.places, self.repeats, self.law, self.draw]
+        self.kernel = paper_kernel()
+        self.reset()
 
-    def fit(self) -> Posterior:
-        """Fit to as many inputs and repeats as the controls say."""
+    def _noise(self) -> Any:
+        return LAWS[self.law.value].law(std=1.0, mean=0.5)
+
+    def _model(self, **options: Any) -> WienerKernelRegressor:
+        kernel = _stretched(self.kernel, self.scale.value / LENGTH_SCALE)
+        return WienerKernelRegressor(kernel, noise=self._noise(), trend=None, **options)
+
+    def reset(self) -> None:
+        """Draw as many samples as the sources say."""
         n = int(self.places.value)
         x = np.linspace(-5.0, 5.0, n) if n > 1 else np.zeros(1)
         # the same probabilities for every law, and more repeats keep the earlier ones
         uniform = np.random.default_rng([int(self.draw.value), n]).uniform(size=(n, MAX_REPEATS))
-        noise = LAWS[self.law.value].law(std=1.0, mean=0.5)
-        y = truth(x)[:, None] + noise.ppf(uniform[:, : int(self.repeats.value)])
-        kernel = _stretched(paper_kernel(), self.scale.value / LENGTH_SCALE)
-        model = WienerKernelRegressor(kernel, noise=noise, trend=None, tuning=None)
-        posterior: Posterior = model.fit(np.repeat(x, y.shape[1])[:, None], y.ravel()).posterior_
+        y = truth(x)[:, None] + self._noise().ppf(uniform[:, : int(self.repeats.value)])
+        self.points, self.values = np.repeat(x, y.shape[1])[:, None], y.ravel()
+
+    def fit(self) -> Posterior:
+        """Fit with the given length scale."""
+        posterior: Posterior = self._model(tuning=None).fit(self.points, self.values).posterior_
         return posterior
+
+    def retune(self) -> None:
+        """Estimate amplitude and length scale."""
+        found = self._model().fit(self.points, self.values).kernel_
+        # the slider shows the length scale, which its range may bound
+        [scale] = np.exp(found.theta[_is_length_scale(found)])
+        value = float(np.clip(scale, self.scale.start, self.scale.end))
+        self.kernel = _stretched(found, LENGTH_SCALE / scale)
+        self.scale.value = value
+
+    def code(self) -> str:
+        """Python that makes this model."""
+        model = self._model(tuning=None).fit(self.points, self.values)
+        return model_code(model, self.points, self.values)
 
     def truth(self, x: FloatArray) -> FloatArray:
         """Right-hand side of the paper's system."""
         return truth(x)
 
-    def grid(self, points: FloatArray) -> FloatArray:  # noqa: ARG002
-        """Points of the paper's figures."""
-        return np.linspace(-6.0, 6.0, N_GRID)[:, None]
+    def limits(self, j: int) -> tuple[float, float]:  # noqa: ARG002
+        """Those of the paper's figures."""
+        return -6.0, 6.0
 
 
 class ModelScene(Scene):
-    """A user's fitted model, under other noise laws and length scales."""
+    """A user's fitted model, under other noise laws and length scales, with other samples."""
 
     heading = "Your model"
 
     def __init__(self, model: Any) -> None:
         models: Any = import_module("bokeh.models")
 
-        self.model = model
-        self.posterior: Posterior = model.posterior_
-        self.points, self.outputs = observations(self.posterior)
-        n, d = self.points.shape
-        n_y = self.outputs.shape[1]
-        noise = model.noise_
+        self.given = single_models(model)
         self.names = default_names(model)
-        self.introduction = (
-            f"{n} samples: <code>{escape(rounded(repr(model.kernel_)))}</code> with noise "
-            f"<code>{escape(rounded(repr(noise)))}</code>. The other noise laws have the same mean, {noise.mean():.4g}, and "
-            f"variance, {noise.var():.4g}."
-        )
-        if transform := transform_name(self.posterior.transform):
-            self.introduction += f" Everything is on the transformed scale ({escape(transform)})."
+        n_outputs = sum(len(one.posterior_.output_scale) for one in self.given)
+        self.targets = target_names(getattr(model, "target_names_in_", None), n_outputs)
         self.factor = models.Slider(title="length-scale multiplier", start=0.2, end=5.0, step=0.01, value=1.0)
         self.law = models.Select(title="noise law", options=[OWN, *LAWS], value=OWN)
-        numbers = [(str(j), name) for j, name in enumerate(self.names)]
-        self.input = models.Select(title="input that varies", options=numbers, value="0")
-        outputs = [(str(k), f"y{k + 1}") for k in range(n_y)]
-        self.shown = models.Select(title="output", options=outputs, value="0")
-        stretches = any("length_scale" in name for name in model.kernel_.names)
-        self.controls = (
-            [self.factor] * stretches + [self.law] + [self.input] * (d > 1) + [self.shown] * (n_y > 1)
+        self.outputs = [
+            (i, k) for i, one in enumerate(self.given) for k in range(len(one.posterior_.output_scale))
+        ]
+        options = [(str(k), name) for k, name in enumerate(self.targets)]
+        self.shown = models.Select(title="output", options=options, value="0")
+        stretches = any("length_scale" in name for one in self.given for name in one.kernel_.names)
+        self.controls = [self.factor] * stretches + [self.law]
+        self.sources = [self.shown] * (n_outputs > 1)
+        self.reset()
+
+    def reset(self) -> None:
+        """Take the model and its samples as they were given."""
+        number, column = self.outputs[int(self.shown.value)]
+        self.target = self.targets[int(self.shown.value)]
+        self.model = self.given[number]
+        posterior: Posterior = self.model.posterior_
+        samples = posterior.smoother.samples
+        self.points, outputs = observations(posterior)
+        self.unit = float(posterior.output_scale[column])
+        self.values = outputs[:, column] / self.unit
+        if samples.scale.ndim == 2:
+            self.fixed = "Samples with correlated noise cannot be moved."
+        elif posterior.input_noise is not None:
+            self.fixed = "Samples with noise on their inputs cannot be moved."
+        self.scale = samples.scale
+        if not self.fixed:
+            self.scale = self.scale / self._level(self.points)
+        self._original = self.points, self.values
+        n, noise = len(self.values), self.model.noise_
+        mean = noise.mean() if abs(noise.mean()) > 1e-12 * noise.std() else 0.0
+        self.introduction = (
+            f"{n} samples: <code>{escape(rounded(repr(self.model.kernel_)))}</code> with noise "
+            f"<code>{escape(rounded(repr(noise)))}</code>. The other noise laws have the same mean, {mean:.4g}, and "
+            f"variance, {noise.var():.4g}. {escape(self.fixed)}"
         )
-        if d > 1:
-            base = ", ".join(
-                f"{escape(name)} = {v:.4g}"
-                for name, v in zip(self.names, base_point(self.points), strict=True)
-            )
+        if transform := transform_name(posterior.transform):
+            self.target += ", transformed"
+            self.introduction += f" Everything is on the transformed scale ({escape(transform)})."
+        if len(self.names) > 1:
             self.introduction += (
-                f" The other inputs are those of the sample nearest the median: {base}. "
-                "Points fade with distance from this slice."
+                " Each figure varies one input of the chosen point; samples fade with distance from it."
             )
 
-    def fit(self) -> Posterior:
-        """Fit to the user's data, with another noise law or length scale if the controls say so."""
-        old, samples = self.model, self.posterior.smoother.samples
-        if self.law.value == OWN and self.factor.value == 1.0:
-            return self.posterior
-        law = old.noise_
+    def _level(self, points: FloatArray) -> FloatArray:
+        level = self.model.posterior_.level
+        return np.ones(len(points)) if level is None else checked_level(level(points), len(points))
+
+    def add(self, point: FloatArray, value: float) -> None:
+        """Add a sample, whose noise has the level at its input."""
+        super().add(point, value)
+        self.scale = np.append(self.scale, 1.0)
+
+    def remove(self, row: int) -> None:
+        """Remove a sample; the last one stays."""
+        if len(self.values) > 1:
+            self.scale = np.delete(self.scale, row)
+        super().remove(row)
+
+    @property
+    def _is_as_given(self) -> bool:
+        moved = self.points is not self._original[0] or self.values is not self._original[1]
+        return not moved and self.law.value == OWN and self.factor.value == 1.0
+
+    def _parts(self) -> tuple[Any, Any]:
+        """Kernel and noise, as the controls say."""
+        law = self.model.noise_
         if self.law.value != OWN:
             law = LAWS[self.law.value].law(law.std(), mean=law.mean())
-        kernel = _stretched(old.kernel_, self.factor.value)
-        trend = self.posterior.smoother.trend.kind
-        new = WienerKernelRegressor(kernel, noise=law, ridge=old.ridge, trend=trend, tuning=None)
-        units = self.posterior.output_scale
-        outputs = self.outputs[:, 0] if self.posterior.single_output else self.outputs / units
-        linear = self.posterior.input_noise
+        return _stretched(self.model.kernel_, self.factor.value), law
+
+    def fit(self) -> Posterior:
+        """Fit to the samples, with another noise law or length scale if the controls say so."""
+        posterior: Posterior = self.model.posterior_
+        if self._is_as_given and posterior.single_output:
+            return posterior
+        kernel, law = self._parts()
+        trend = posterior.smoother.trend.kind
+        new = WienerKernelRegressor(kernel, noise=law, ridge=self.model.ridge, trend=trend, tuning=None)
+        linear = posterior.input_noise
         noise = None if linear is None else linear.noise
         points = self.points if noise is None else self.points + noise.mean
-        fitted: Posterior = new.fit(points, outputs, noise_scale=samples.scale, input_noise=noise).posterior_
-        return replace(fitted, output_scale=units, level=self.posterior.level)
+        scale = self.scale if self.fixed else self.scale * self._level(points)
+        fitted: Posterior = new.fit(points, self.values, noise_scale=scale, input_noise=noise).posterior_
+        return replace(fitted, level=posterior.level)
 
-    def column(self) -> int:
-        """Index of the chosen input."""
-        return int(self.input.value)
+    def retune(self) -> None:
+        """Estimate all that was estimated in the user's model, or kernel and noise variance if nothing was."""
+        if self.fixed:
+            raise ValueError(self.fixed)
+        old = self.model
+        options = {**old.get_params(deep=False), "approximation": None}
+        if old.tuning is None:
+            options |= {"tuning": "likelihood", "kernel": old.kernel_}
+        transform = old.posterior_.transform
+        values = self.values if transform is None else transform.inverse(self.values)
+        self.model = WienerKernelRegressor(**options).fit(self.points, values, noise_scale=self.scale)
+        if transform is not None:
+            self.values = self.model.posterior_.transform(values)
+        self._original = self.points, self.values
+        self.law.value, self.factor.value = OWN, 1.0
 
-    def name(self) -> str:
-        """Name of the chosen input."""
-        return self.names[self.column()]
+    def code(self) -> str:
+        """Python that makes this model."""
+        if self.fixed:
+            return f"# {self.fixed}"
+        transform = self.model.posterior_.transform
+        values, before = self.values, self._original[1]
+        if transform is not None:
+            values, before = transform.inverse(values), transform.inverse(before)
+        kernel, law = self._parts()
+        return model_code(
+            self.model, self.points, values, kernel, law, self.scale, (self._original[0], before)
+        )
 
-    def output(self) -> int:
-        """Index of the chosen output."""
-        return int(self.shown.value)
+
+def _is_length_scale(kernel: Any) -> Any:
+    return np.array(["length_scale" in name for name in kernel.names], dtype=bool)
 
 
 def _stretched(kernel: Any, factor: float) -> Any:
     """The kernel with all length scales multiplied by a factor."""
-    scales = np.array(["length_scale" in name for name in kernel.names], dtype=bool)
-    return kernel.with_theta(kernel.theta + scales * np.log(factor))
+    return kernel.with_theta(kernel.theta + _is_length_scale(kernel) * np.log(factor))

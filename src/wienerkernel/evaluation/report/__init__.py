@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from sklearn.utils.validation import check_is_fitted
+
+from ...dynamics import Dynamics
 from ...io.files import atomic_write
 from .layout import page
-from .numbers import contents
+from .numbers import contents, single_models, target_names
+from .rollout import forecast_section, model_names
 
-__all__ = ["contents", "page", "write_report"]
+__all__ = ["contents", "page", "single_models", "write_report"]
 
 
 def write_report(
@@ -21,23 +25,29 @@ def write_report(
     title: str | None = None,
     input_names: Sequence[str] | None = None,
     target_name: str | Sequence[str] | None = None,
+    source: str = "",
 ) -> Path:
-    """Write the predictions of a fitted model and its diagnostics as one self-contained HTML file.
+    """Write the predictions of a fitted model or system and its diagnostics as one self-contained HTML file.
 
-    The file shows the fitted curve with its three tubes (slices, for several inputs), the densities at a chosen input,
-    the causes of uncertainty and leave-one-out diagnostics. Tables show the numbers without JavaScript and in print.
+    The file shows the fitted curve with its three tubes (slices, for several inputs; a surface, for two), the densities
+    at a chosen input, the causes of uncertainty, the noise level, the relevance of the inputs, what was learned from the
+    data, leave-one-out diagnostics and residuals. Tables show the numbers without JavaScript and in print. For a system
+    that was fitted to trajectories, it begins with a forecast and its uncertainty by cause over time.
 
     Parameters
     ----------
-    model : WienerKernelRegressor
+    model : WienerKernelRegressor or Dynamics
         Fitted.
     path : path-like
         Replaced if it exists; written atomically.
     title : str, default=None
     input_names : sequence of str, default=None
-        One per column of X; by default ``feature_names_in_`` if the model has them.
+        One per column of X; by default ``feature_names_in_`` if the model has them. A unit may stand in brackets at the
+        end of a name, as in ``"time [ms]"``.
     target_name : str or sequence of str, default=None
-        One per output.
+        One per output. The names of the inputs and outputs of a system are those of its states.
+    source : str, default=""
+        Where the model comes from, such as the name of its file; shown in the head beside date and version.
 
     Returns
     -------
@@ -54,8 +64,20 @@ def write_report(
     ...     "<title>Two samples</title>" in file.read_text(encoding="utf-8")
     True
     """
-    target = Path(path)
-    text = page(contents(model, input_names=input_names, target_name=target_name), title=title)
+    target, first = Path(path), ""
+    names: Sequence[Any]
+    if isinstance(model, Dynamics):
+        models, first = model.models, forecast_section(model)
+        input_names, names = model_names(model)
+    else:
+        check_is_fitted(model)
+        models = single_models(model)
+        names = [target_name] if len(models) == 1 else target_names(target_name, len(models))
+    reports = [
+        contents(one, input_names=input_names, target_name=name)
+        for one, name in zip(models, names, strict=True)
+    ]
+    text = page(reports, title=title, source=source, first=first)
     with atomic_write(target) as file:
         file.write(text.encode())
     return target

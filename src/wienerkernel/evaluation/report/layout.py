@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from html import escape
 from importlib.resources import files
 from string import Template
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import __version__
 from ...palette import CAUSES, COLORS, LAWS
 from ..diagnostics import BAND, pit_band
 
@@ -19,31 +21,60 @@ __all__ = ["page"]
 TABLE_ROWS = 13
 
 
-def page(report: dict[str, Any], title: str | None = None) -> str:
-    """The contents of a report as self-contained HTML, with every name escaped."""
+def page(
+    reports: Sequence[dict[str, Any]], title: str | None = None, source: str = "", first: str = ""
+) -> str:
+    """The contents of reports, one for each model, as self-contained HTML, with every name escaped.
+
+    ``first`` is HTML that stands before them.
+    """
+    names = [report["targets"] for report in reports]
     if title is None:
-        title = f"{', '.join(report['targets'])} by {', '.join(report['inputs'])}"
-    data = {**report, "targets": _labels(report), "title": title, "laws": LAWS}
-    data["causes"] = {cause: CAUSES[cause] for cause in report["shares"]}
+        targets = [name for some in names for name in some]
+        title = f"{', '.join(targets)} by {', '.join(reports[0]['inputs'])}"
+    facts = [source, datetime.now(UTC).strftime("%Y-%m-%d"), f"wienerkernel {__version__}"]
+    data = {
+        "title": title,
+        "laws": LAWS,
+        "causes": CAUSES,
+        "level": _percent(reports[0]["coverage"]),
+        "names": names,
+        "models": [{**report, "targets": _labels(report)} for report in reports],
+    }
+    links = [f'<a href="#model-{k}">{escape(", ".join(some))}</a>' for k, some in enumerate(names)]
     parts = {
         "title": escape(title),
-        "lead": _lead(report),
-        "tiles": _tiles(report),
-        "advice": escape(report["advice"]),
-        "shares": _share_bar(report["shares"]),
-        "scores": _scores(report["scores"]),
-        "curves": "".join(_curve_table(report, part) for part in report["slices"]),
-        "hyperparameters": _hyperparameters(report),
-        "band": _percent(BAND),
+        "facts": escape(" · ".join(filter(None, facts))),
+        "contents": f'<nav class="toc">{"".join(links)}</nav>' if len(reports) > 1 else "",
+        "models": first + "\n".join(_model(report, k, len(reports) > 1) for k, report in enumerate(reports)),
         "colors": "".join(
             f"--{name}: light-dark({light}, {dark}); " for name, (light, dark) in COLORS.items()
         ),
         "style": _resource("report.css"),
-        "script": _resource("report.js"),
+        "script": "\n".join(map(_resource, ("chart.js", "slice.js", "report.js"))),
         # "</script>" and "<!--" inside the data would end or hide them
         "data": json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c"),
     }
     return Template(_resource("page.html")).substitute(parts)
+
+
+def _model(report: dict[str, Any], number: int, several: bool) -> str:
+    """The part of the page that belongs to one model."""
+    parts = {
+        "anchor": f'model-{number}" data-number="{number}',
+        "heading": f'<h2 class="output">{escape(", ".join(report["targets"]))}</h2>' if several else "",
+        "lead": _lead(report),
+        "tiles": _tiles(report),
+        "columns": _columns(report),
+        "advice": escape(report["advice"]),
+        "shares": _share_bar(report["shares"]),
+        "choices": _choices(report["choices"]),
+        "scores": _scores(report["scores"]),
+        "curves": "".join(_curve_table(report, part) for part in report["slices"]),
+        "hyperparameters": _hyperparameters(report),
+        "band": _percent(BAND),
+    }
+    return Template(_resource("model.html")).substitute(parts)
 
 
 def _resource(name: str) -> str:
@@ -54,8 +85,12 @@ def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.4g}".replace("-", "−")
 
 
-def _percent(fraction: float) -> str:
-    return f"{100 * fraction:.0f}\u00a0%"
+def _numbers(values: Iterable[float | None]) -> str:
+    return ", ".join(map(_number, values))
+
+
+def _percent(fraction: float, digits: int = 0) -> str:
+    return f"{100 * fraction:.{digits}f}\u00a0%"
 
 
 def _table(caption: str, head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -63,7 +98,7 @@ def _table(caption: str, head: Iterable[str], rows: Iterable[Iterable[str]]) -> 
     columns = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)
     body = ""
     for first, *others in rows:
-        cells = "".join(f"<td>{escape(cell)}</td>" for cell in others)
+        cells = "".join(f"<td>{cell if isinstance(cell, _Markup) else escape(cell)}</td>" for cell in others)
         body += f'<tr><th scope="row">{escape(first)}</th>{cells}</tr>'
     return (
         f'<div class="scroll" tabindex="0" role="group" aria-label="{escape(caption)}"><table>'
@@ -81,13 +116,15 @@ def _lead(report: dict[str, Any]) -> str:
     """What was fitted to what."""
     summary = report["summary"]
     samples, places = summary["samples"], summary["places"]
-    at = f"at {places} distinct inputs" if places != samples else "all at distinct inputs"
+    at = f", at {places} distinct inputs" if places != samples else ", all at distinct inputs"
     text = (
         f"{', '.join(report['targets'])} as a function of {', '.join(report['inputs'])}, from {samples} "
-        f"sample{'s' * (samples != 1)}{', ' + at if samples > 1 else ''}."
+        f"sample{'s' * (samples != 1)}{at * (samples > 1 and places is not None)}."
     )
+    if summary["approximation"]:
+        text += f" The solution is approximate: {summary['approximation']}."
     if len(report["slices"]) < len(report["inputs"]):
-        text += f" Shown are the {len(report['slices'])} inputs along which the mean varies most."
+        text += f" Shown are the {len(report['slices'])} most relevant inputs."
     if transform := report["summary"]["transform"]:
         text += (
             f" Curves, intervals, densities and standard deviations are on the transformed scale ({transform}); "
@@ -98,15 +135,24 @@ def _lead(report: dict[str, Any]) -> str:
 
 def _tiles(report: dict[str, Any]) -> str:
     """The headline numbers."""
-    summary, scores = report["summary"], report["scores"].get("summary")
-    tiles = [("samples", str(summary["samples"]), f"at {summary['places']} distinct inputs")]
-    if scores:
+    summary, scores = report["summary"], report["scores"]
+    places = summary["places"]
+    note = "approximate solution" if places is None else f"at {places} distinct inputs"
+    tiles = [("samples", str(summary["samples"]), note)]
+    if "missing" not in scores:
+        values, units = scores["summary"], ", ".join(_unit(column) for column in _targets(report))
+        of = "of the left-out samples"
+        r2 = [] if None in values["r2"] else [f"{value:.3f}".replace("-", "−") for value in values["r2"]]
+        explained = f"; R² {', '.join(r2)}" * bool(r2)
+        if scores["scored"] < scores["samples"]:
+            some = f"{note}; scores of {scores['scored']} of them, chosen at random"
+            tiles = [("samples", str(summary["samples"]), some)]
         tiles += [
-            ("log score", _number(scores["log_score"]), "per left-out sample; higher is better"),
-            ("CRPS", _number(scores["crps"]), f"in units of {', '.join(report['targets'])}; lower is better"),
-            ("RMSE", _number(scores["rmse"]), "of the left-out samples"),
-            ("in 50\u00a0% intervals", _percent(scores["coverage_50"]), "of the left-out samples"),
-            ("in 90\u00a0% intervals", _percent(scores["coverage_90"]), "of the left-out samples"),
+            ("log score", _number(values["log_score"]), "per left-out sample; higher is better"),
+            ("CRPS", _numbers(values["crps"]), f"in {units}; lower is better"),
+            ("RMSE", _numbers(values["rmse"]), f"in {units}{explained}"),
+            ("in 50\u00a0% intervals", _percent(values["coverage_50"]), of),
+            ("in 90\u00a0% intervals", _percent(values["coverage_90"]), of),
         ]
     blocks = "".join(
         f"<div><dt>{escape(name)}</dt><dd>{escape(value)}<small>{escape(note)}</small></dd></div>"
@@ -117,6 +163,62 @@ def _tiles(report: dict[str, Any]) -> str:
         for name in ("kernel", "noise")
     )
     return blocks + wide
+
+
+def _targets(report: dict[str, Any]) -> list[dict[str, Any]]:
+    return [column for column in report["columns"] if column["relevance"] is None]
+
+
+def _unit(column: dict[str, Any]) -> str:
+    return column["unit"] or f"units of {column['name']}"
+
+
+def _columns(report: dict[str, Any]) -> str:
+    """Units and ranges of all columns, and the relevance of the inputs as bars."""
+    inputs = [column for column in report["columns"] if column["relevance"] is not None]
+    several = len(inputs) > 1
+    largest = [max(values) or 1.0 for values in zip(*(c["relevance"] for c in inputs), strict=True)]
+    head = ["column"] + [f"relevance for {name}" for name in _labels(report)] * several
+    head += ["smallest", "median", "largest", "unit", "role"]
+    rows = []
+    for column in report["columns"]:
+        target = column["relevance"] is None
+        bars = [""] * len(largest)
+        if not target:
+            pairs = zip(column["relevance"], largest, strict=True)
+            bars = [_Markup(f"{_bar(value / most)}{_number(value)}") for value, most in pairs]
+        row = [column["name"], *(bars * several), *map(_number, column["range"])]
+        rows.append([*row, column["unit"] or "–", "observed" if target else "input"])
+    hint = "Units are those in brackets at the end of the column names. "
+    hint += (
+        "The relevance of an input is the change of the mean if only this input changes to that of another sample (root "
+        "mean square, divided by √2)."
+    ) * several
+    hint += " One-hot columns change together." * report["one_hot"]
+    return f'<p class="hint">{hint}</p>{_table("Columns", head, rows)}'
+
+
+class _Markup(str):
+    """HTML that is not to be escaped."""
+
+    __slots__ = ()
+
+
+def _bar(fraction: float) -> str:
+    return f'<span class="meter" aria-hidden="true"><i style="width:{100 * fraction:.1f}%"></i></span> '
+
+
+def _choices(rows: list[dict[str, str]]) -> str:
+    """What was learned from the data, and how sure it is."""
+    if not rows:
+        return ""
+    table = _table(
+        "What was learned from the data",
+        ["choice", "found", "compared with", "evidence"],
+        (row.values() for row in rows),
+    )
+    hint = "A difference of 3 means odds of 20 : 1, one of 5 odds of 150 : 1, if the candidates were equally likely before."
+    return f'<section><h2>What was chosen, and how sure it is</h2><p class="hint">{hint}</p>{table}</section>'
 
 
 def _share_bar(shares: dict[str, float]) -> str:
@@ -138,7 +240,7 @@ def _scores(scores: dict[str, Any]) -> str:
     summary, n = scores["summary"], scores["values"]
     rows = [
         ("mean log score", _number(summary["log_score"]), "–", "higher is better"),
-        ("mean CRPS", _number(summary["crps"]), "–", "lower is better"),
+        ("mean CRPS", _numbers(summary["crps"]), "–", "lower is better"),
     ]
     for level in (0.5, 0.9):
         value = summary[f"coverage_{100 * level:.0f}"]
@@ -147,8 +249,8 @@ def _scores(scores: dict[str, Any]) -> str:
         rows.append(
             (
                 f"in {_percent(level)} intervals",
-                _percent(value),
-                f"{_percent(low)} … {_percent(high)}",
+                _percent(value, 1),
+                f"{_percent(low, 1)} … {_percent(high, 1)}",
                 reading,
             )
         )
@@ -189,15 +291,14 @@ def _curve_table(report: dict[str, Any], part: dict[str, Any]) -> str:
             row.append(f"{_number(low)} … {_number(high)}")
         row += [_number(variance[k] ** 0.5) for variance in part["variance"].values()]
         rows.append(row)
-    where = _base(part["base"])
+    where = ", ".join(
+        [f"{item['name']} = {_number(item['value'])}" for item in part["base"]]
+        + [f"{name} as in the data" for name in part["follow"]]
+    )
     caption = f"Prediction along {part['input']}{where and ', with ' + where}"
     caption += "; intervals relative to the mean" * several
     caption += "; on the transformed scale" * bool(report["summary"]["transform"])
     return _table(caption, head, rows)
-
-
-def _base(values: list[dict[str, Any]]) -> str:
-    return ", ".join(f"{item['name']} = {_number(item['value'])}" for item in values)
 
 
 def _hyperparameters(report: dict[str, Any]) -> str:

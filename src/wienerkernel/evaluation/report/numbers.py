@@ -6,29 +6,38 @@ and densities are given once, as deviations from the mean and without the scales
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
 
+from ..._typing import FloatArray
 from ...backend import arrays
 from ...palette import CAUSES
 from ...posterior import Posterior, Uncertainty
-from ...posterior.separate import causes
+from ...posterior.separate import SeparateOutputs, causes
 from ...text import rounded
-from ...transform import Transform
+from ..relevance import exclusive, relevance
+from .choices import choices, transform_name
 from .scores import score_contents, thinned
 from .slices import COVERAGE, observations, slices
+from .surface import surface
 
-__all__ = ["contents", "default_names", "transform_name"]
+__all__ = ["contents", "default_names", "single_models", "target_names", "transform_name", "unit_of"]
 
 MAX_DATA = 1000
+MAX_SLICES = 8
+UNIT = re.compile(r"(?:\s\(|\s?\[)([^()\[\]]{1,20})[)\]]\s*$")
+PER_INPUT = re.compile(r"(?<=length_scale)\[(\d+)\]$")
 ADVICE = {
     "noise": "comes from the {cause}: more samples reduce it, also at the same inputs",
     "input": "comes from the {cause}: more samples reduce it, and more accurate inputs",
     "model": "comes from {cause}: samples at new inputs reduce it",
-    "aleatoric": "comes from the {cause}: more samples do not reduce it, but better measurements or inputs that were not "
-    "recorded may",
+    "computational": "comes from the {cause} of the equations: more neighbors or features reduce it",
+    "aleatoric": "comes from the {cause}, which is noise or the effect of inputs that were not measured: more samples do not "
+    "reduce it",
 }
 
 
@@ -41,32 +50,42 @@ def contents(
     check_is_fitted(model)
     posterior: Posterior = model.posterior_
     samples, noise = posterior.smoother.samples, posterior.noise
+    approximation = str(getattr(model, "approximation_", ""))
     points, outputs = observations(posterior)
     n, d = points.shape
     inputs = default_names(model) if input_names is None else _names("input_names", input_names, d, "x")
-    targets = _names("target_name", target_name, outputs.shape[1], "y")
+    targets = target_names(target_name, outputs.shape[1])
 
     shown = thinned(n, MAX_DATA)
     shares = _shares(posterior.common_uncertainty(points[shown]), causes(posterior))
+    together = exclusive(points)
+    changes = relevance(posterior, points, together)
+    spread = np.where(np.ptp(outputs, axis=0) > 0, outputs.std(axis=0), 1.0)
+    relevant = sorted(np.argsort(-np.max(changes / spread, axis=1), kind="stable")[:MAX_SLICES].tolist())
     report = {
         "inputs": inputs,
         "targets": targets,
         "scales": posterior.output_scale,
         "coverage": COVERAGE,
         "summary": {
-            "samples": n,
-            "places": samples.n_places,
+            "samples": posterior.n_samples,
+            "places": None if approximation else samples.n_places,
+            "approximation": approximation,
             "kernel": rounded(repr(model.kernel_)),
             "noise": rounded(repr(noise)),
-            "trend": posterior.smoother.trend.kind or "none",
+            "trend": model.trend or "none",
             "transform": transform_name(posterior.transform),
         },
+        "columns": _columns(model, points, outputs, inputs, targets, changes),
+        "one_hot": bool(np.any(together & ~np.eye(d, dtype=bool))),
         "shares": shares,
         "advice": _advice(shares),
-        "data": {"shown": len(shown), "y": outputs[shown].T},
-        "slices": slices(posterior, points, shown, outputs, inputs),
-        "scores": score_contents(posterior),
-        "hyperparameters": _hyperparameters(model, targets),
+        "choices": choices(model, points),
+        "data": {"shown": len(shown), "x": points[shown].T if d == 2 else []},
+        "surface": surface(posterior, points),
+        "slices": slices(posterior, points, outputs, shown, relevant, inputs),
+        "scores": score_contents(posterior, relevant),
+        "hyperparameters": _hyperparameters(model, inputs, targets),
     }
     return _plain(report)  # type: ignore[no-any-return]
 
@@ -76,14 +95,55 @@ def default_names(model: Any) -> list[str]:
     return _names("input_names", getattr(model, "feature_names_in_", None), model.n_features_in_, "x")
 
 
-def transform_name(transform: Transform | None) -> str:
-    """A transform in words, such as "box-cox, exponent 0.24"; empty for None."""
-    if transform is None or not transform.free:
-        return "" if transform is None else transform.name
-    # estimates at an end of the interval are off by rounding errors
-    special = {"1": ": linear"} | ({"0": ": the logarithm"} if transform.name == "box-cox" else {})
-    exponent = f"{round(transform.lam, 3):g}"
-    return f"{transform.name}, exponent {exponent}{special.get(exponent, '')}"
+def single_models(model: Any) -> list[Any]:
+    """Models of outputs that have one kernel and one noise law: the model itself, or one for each output."""
+    posterior = model.posterior_
+    if not isinstance(posterior, SeparateOutputs):
+        return [model]
+    parts = []
+    for k, one in enumerate(posterior.outputs):
+        parts.append(part := copy(model))
+        part.posterior_ = one
+        for name in ("kernel_", "noise_", "ridge_", "tuning_result_"):
+            whole = getattr(model, name)
+            setattr(part, name, None if whole is None else whole[k])
+    return parts
+
+
+def target_names(given: str | Sequence[str] | None, n: int) -> list[str]:
+    """Names of n outputs; by default y, or y1, y2, ..."""
+    return _names("target_name", given, n, "y")
+
+
+def unit_of(name: str) -> str:
+    """The unit at the end of a column name, as in "time [ms]" or "speed (m/s)"; empty if there is none."""
+    found = UNIT.search(name)
+    return found[1].strip() if found else ""
+
+
+def _columns(
+    model: Any,
+    points: FloatArray,
+    outputs: FloatArray,
+    inputs: list[str],
+    targets: list[str],
+    changes: FloatArray,
+) -> list[dict[str, Any]]:
+    """Name, unit and range of each column; inputs have a relevance, an entry for each output, and most relevant first."""
+    transform = model.posterior_.transform
+    observed = outputs if transform is None else transform.inverse(outputs)
+    order = np.argsort(-changes.max(axis=1), kind="stable")
+    columns = [(name, column, None) for name, column in zip(targets, observed.T, strict=True)]
+    columns += [(inputs[j], points[:, j], changes[j]) for j in order]
+    return [
+        {
+            "name": name,
+            "unit": unit_of(name),
+            "range": [column.min(), float(np.median(column)), column.max()],
+            "relevance": change,
+        }
+        for name, column, change in columns
+    ]
 
 
 def _names(argument: str, given: str | Sequence[str] | None, n: int, letter: str) -> list[str]:
@@ -119,19 +179,27 @@ def _advise(cause: str) -> str:
     return ADVICE[cause].format(cause=CAUSES[cause])
 
 
-def _hyperparameters(model: Any, targets: list[str]) -> list[dict[str, Any]]:
+def _hyperparameters(model: Any, inputs: list[str], targets: list[str]) -> list[dict[str, Any]]:
     """Name, value and meaning of all parameters that were set or tuned."""
+
+    def named(parameter: str) -> str:
+        """The input instead of its number, for parameters that have a value for each."""
+        return PER_INPUT.sub(lambda found: f", {inputs[int(found[1])]}", parameter)
+
     kernel, noise = model.kernel_, model.noise_
     kappa = noise.cumulants(4)
-    rows = [(name, value, "kernel") for name, value in zip(kernel.names, np.exp(kernel.theta), strict=True)]
+    rows = [
+        (named(name), value, "kernel") for name, value in zip(kernel.names, np.exp(kernel.theta), strict=True)
+    ]
     rows += [
         ("ridge", model.ridge_, "regularization; by default the noise variance"),
         ("mean", kappa[0], "noise"),
         ("standard deviation", np.sqrt(kappa[1]), "noise"),
         ("skewness", kappa[2] / kappa[1] ** 1.5, "noise"),
         ("excess kurtosis", kappa[3] / kappa[1] ** 2, "noise"),
-        ("log likelihood", model.log_likelihood(), "data, under a Gaussian process"),
     ]
+    if not hasattr(model, "approximation_"):
+        rows += [("log likelihood", model.log_likelihood(), "data, under a Gaussian process")]
     if len(targets) > 1:
         meaning = "factor of the function and the noise of this output"
         scales = zip(targets, model.output_scale_, strict=True)

@@ -2,46 +2,65 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy.stats import kruskal
 
 from ..._typing import FloatArray, IntArray
 from ...posterior import Posterior
+from ...scale import ApproximatePosterior, NeighborSmoother
 from ..diagnostics import ScoreReport, leave_one_out_law, pit_band
+from .slices import observations
 
-__all__ = ["score_contents", "thinned"]
+__all__ = ["binned", "sampled_scores", "score_contents", "scored_rows", "thinned"]
 
-MAX_SCORED = 500
+MAX_SCORED = 1000
 MAX_WEIGHTS = 10**6
-"""Weights of all scored laws together; 100 laws are scored in any case."""
+"""Weights of all scored laws together, unless they are normal; 100 laws are scored in any case."""
 MAX_PLACES = 8000
 """Distinct inputs up to which the matrices of leave-one-out weights fit into memory."""
 MAX_PAIRS = 250
+MAX_ROWS = 500
+"""Residuals that are drawn."""
+SMALLEST_BIN, MOST_BINS = 12, 12
+CHANCE = 0.01
+"""Probability that residuals which do not depend on something are said to do so."""
 
 
-def score_contents(posterior: Posterior) -> dict[str, Any]:
+def score_contents(posterior: Posterior, relevant: Sequence[int]) -> dict[str, Any]:
     """Leave-one-out scores for a report.
 
-    ``scored``, ``values``, ``samples``, ``summary``, ``pit``, ``calibration`` and ``pairs``; or only ``missing``, the reason why
-    there are none.
+    ``scored``, ``values``, ``samples``, ``summary``, ``pit``, ``calibration``, ``pairs`` and ``residuals``, these also
+    against the inputs ``relevant``; or only ``missing``, the reason why there are none. Scores in units of y, and R^2, are
+    given for each output.
     """
-    samples = posterior.smoother.samples
-    if samples.n_places > MAX_PLACES:
+    approximate = isinstance(posterior, ApproximatePosterior)
+    if not approximate and posterior.smoother.samples.n_places > MAX_PLACES:
         return {"missing": f"Scores are omitted: the data have more than {MAX_PLACES} distinct inputs."}
+    rows = scored_rows(posterior)
     try:
-        report = _score(posterior)
+        report = sampled_scores(posterior)
     except (TypeError, ValueError) as error:
         return {"missing": f"Scores are omitted: {error}."}
     levels = np.linspace(0.0, 1.0, 41)
     low, high = pit_band(report.pit.size, levels)
     theory, residuals = report.quantile_pairs()
     kept = np.unique(np.linspace(0, len(theory) - 1, MAX_PAIRS).round().astype(int))
+    points, observed = observations(posterior)
+    if posterior.transform is not None:
+        observed = posterior.transform.inverse(observed)
+    spread = np.var(observed[rows], axis=0)
+    squared = np.square(_columns(report.values) - _columns(report.law.mean()))
+    mse = np.mean(squared, axis=0)
+    explained = 1 - mse / spread if np.all(spread > 0) else np.full(len(spread), np.nan)
+    by_output = {"crps": np.mean(_columns(report.crps), axis=0), "rmse": np.sqrt(mse), "r2": explained}
     return {
         "scored": report.pit.shape[0],
         "values": report.pit.size,
-        "samples": len(samples.index),
-        "summary": {**report.summary(), "rmse": report.rmse},
+        "samples": posterior.n_samples,
+        "summary": {**report.summary(), **by_output},
         "pit": _histogram(report.pit),
         "calibration": {
             "level": levels,
@@ -50,6 +69,43 @@ def score_contents(posterior: Posterior) -> dict[str, Any]:
             "high": high / report.pit.size,
         },
         "pairs": {"noise": theory[kept], "residual": residuals[kept]},
+        "residuals": _residuals(report, observed[rows], points[rows][:, relevant]),
+    }
+
+
+def _columns(values: Any) -> FloatArray:
+    return np.asarray(values).reshape(len(values), -1)
+
+
+def _residuals(report: ScoreReport, observed: FloatArray, X: FloatArray) -> list[dict[str, Any]]:
+    """Of each output: observations, predicted means, standardized residuals, and their bins by mean and by input."""
+    # without a transform, the values are residuals and their laws have mean 0
+    predicted = observed - _columns(report.values) + _columns(report.law.mean())
+    shown = thinned(len(X), MAX_ROWS)
+    outputs = []
+    for y, mean, residual in zip(observed.T, predicted.T, _columns(report.standardized).T, strict=True):
+        against = [{"x": x[shown], "bins": binned(x, residual)} for x in (mean, *X.T)]
+        outputs.append({"observed": y[shown], "standardized": residual[shown], "against": against})
+    return outputs
+
+
+def binned(x: FloatArray, residual: FloatArray) -> dict[str, Any]:
+    """Means and standard deviations of residuals in bins of x with equal numbers, and whether they differ by more than chance."""
+    n = len(x)
+    order = np.argsort(x, kind="stable")
+    groups = np.array_split(order, int(np.clip(n // SMALLEST_BIN, 1, MOST_BINS)))
+    mean = np.array([residual[group].mean() for group in groups])
+    std = np.array([residual[group].std(ddof=1) if len(group) > 1 else 0.0 for group in groups])
+    error = std / np.sqrt([len(group) for group in groups])
+    depends = False
+    if len(groups) > 2 and np.ptp(residual) > 0:
+        depends = bool(kruskal(*(residual[group] for group in groups)).pvalue < CHANCE)
+    return {
+        "x": np.array([np.median(x[group]) for group in groups]),
+        "mean": mean,
+        "std": std,
+        "error": error,
+        "depends": depends,
     }
 
 
@@ -60,11 +116,22 @@ def thinned(n: int, limit: int) -> IntArray:
     return np.sort(np.random.default_rng(0).choice(n, limit, replace=False))
 
 
-def _score(posterior: Posterior) -> ScoreReport:
-    """The scores of `score_report`, of a subsample."""
-    n = len(posterior.smoother.samples.index)
-    rows = thinned(n, min(MAX_SCORED, max(100, MAX_WEIGHTS // n)))
-    return ScoreReport.of(*leave_one_out_law(posterior, rows), posterior.noise)
+def scored_rows(posterior: Posterior) -> IntArray:
+    """Indices of the samples that a report scores: all of them, or a random selection where that would take long."""
+    smoother: Any = posterior.smoother
+    n = len(smoother.targets)  # features keep a random sample of the rows
+    if isinstance(smoother, NeighborSmoother):
+        weights = min(n, smoother.n_neighbors)
+    elif not isinstance(posterior, ApproximatePosterior) and all(law.gaussian for law, _ in posterior.terms):
+        return np.arange(n)
+    else:
+        weights = n
+    return thinned(n, min(MAX_SCORED, max(100, MAX_WEIGHTS // weights)))
+
+
+def sampled_scores(posterior: Posterior) -> ScoreReport:
+    """The leave-one-out scores of `score_report`, of `scored_rows`."""
+    return ScoreReport.of(*leave_one_out_law(posterior, scored_rows(posterior)), posterior.noise)
 
 
 def _histogram(pit: FloatArray) -> dict[str, Any]:

@@ -1,26 +1,44 @@
-"""Curves and densities along one input at a time, through a sample near the center of the data."""
+"""Curves and densities along one input at a time, where the data are."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.polynomial import chebyshev
+from scipy.special import ndtri
 
 from ..._typing import FloatArray, IntArray
 from ...backend import arrays
 from ...law import LinearCombination
 from ...law.mixed import MixedLaw
+from ...noise.level import Level
 from ...posterior import Posterior
 from ...posterior.distribution import OF
 from ...posterior.separate import causes
+from ...smoother.samples import Samples
+from ..relevance import exclusive
 
-__all__ = ["COVERAGE", "TAILS", "base_point", "densities", "nearness", "observations", "slices", "sweep"]
+__all__ = [
+    "COVERAGE",
+    "TAILS",
+    "Path",
+    "densities",
+    "nearness",
+    "noise_level",
+    "observations",
+    "path",
+    "slices",
+]
 
 COVERAGE = 0.9
 TAILS = np.array([[0.5 - COVERAGE / 2], [0.5 + COVERAGE / 2]])
-MAX_SLICES = 8
 MARGIN = 0.08
 """Fraction of the range of an input by which a slice extends beyond the data on each side."""
+DEGREE = 3
+FOLLOWS = 0.3
+"""Fraction of the variance of an input that must be a function of another one for it to follow that."""
 TAIL = 1e-3
 """Probability beyond each end of a drawn density; far tails are expensive and not visible."""
 LEVELS = np.clip(0.5 - 0.5 * np.cos(np.linspace(0.0, np.pi, 41)), TAIL, 1 - TAIL)
@@ -29,68 +47,129 @@ PEAK = 5.0
 
 
 def observations(posterior: Posterior) -> tuple[FloatArray, FloatArray]:
-    """The samples that a model was fitted to, X (n, d) and y (n, n_y)."""
-    samples = posterior.smoother.samples
+    """The samples that a model was fitted to, X (n, d) and y (n, n_y); of a stream, their means at each input."""
+    samples: Any = posterior.smoother.samples
+    if isinstance(samples, Samples) and samples.count is not None:
+        return arrays.as_numpy(samples.places), samples.means(posterior.observed())
     return arrays.as_numpy(samples.places)[samples.index], posterior.observed()
 
 
-def base_point(points: FloatArray) -> FloatArray:
-    """The row nearest the median of the columns, each in units of its standard deviation."""
+@dataclass(frozen=True)
+class Path:
+    """Points along input j: other inputs that depend on it in the data follow it, the rest are those of one sample.
+
+    Attributes
+    ----------
+    j : int
+    base : ndarray of shape (d,)
+        The sample nearest the median.
+    follow : ndarray of shape (k,)
+        Indices of the inputs that follow.
+    low, high : float
+        Range of input j in the data.
+    coefficients : ndarray of shape (degree + 1, k)
+        Of the inputs that follow, as Chebyshev series.
+    """
+
+    j: int
+    base: FloatArray
+    follow: IntArray
+    low: float
+    high: float
+    coefficients: FloatArray
+
+    def __call__(self, x: FloatArray) -> FloatArray:
+        """The points (m, d) at values x (m,) of input j; beyond the data, inputs that follow stay constant."""
+        points = np.tile(self.base, (len(x), 1))
+        points[:, self.j] = x
+        if len(self.follow):
+            points[:, self.follow] = chebyshev.chebval(self._unit(x), self.coefficients).T
+        return points
+
+    def _unit(self, x: FloatArray) -> FloatArray:
+        return np.asarray(np.clip((2 * x - self.low - self.high) / (self.high - self.low), -1.0, 1.0))
+
+    def sweep(self, n: int) -> FloatArray:
+        """n points, extending beyond the data on both sides."""
+        wide = self.high > self.low
+        margin = MARGIN * (self.high - self.low) if wide else 0.5 * max(abs(self.low), 1.0)
+        return self(np.linspace(self.low - margin, self.high + margin, n))
+
+
+def path(points: FloatArray, j: int) -> Path:
+    """The path along input j through samples (n, d).
+
+    With all others fixed, the points would be far from the data where inputs are correlated.
+    """
     spread = np.where(np.ptp(points, axis=0) > 0, points.std(axis=0), 1.0)
     distance = np.sum(((points - np.median(points, axis=0)) / spread) ** 2, axis=1)
-    return np.asarray(points[np.argmin(distance)])
-
-
-def sweep(points: FloatArray, j: int, n_grid: int) -> FloatArray:
-    """Points (n_grid, d) along input j through the base point, extending beyond the data on both sides."""
-    low, high = points[:, j].min(), points[:, j].max()
-    margin = MARGIN * (high - low) if high > low else 0.5 * max(abs(low), 1.0)
-    grid = np.tile(base_point(points), (n_grid, 1))
-    grid[:, j] = np.linspace(low - margin, high + margin, n_grid)
-    return grid
+    base = np.asarray(points[np.argmin(distance)])
+    low, high = float(points[:, j].min()), float(points[:, j].max())
+    none = Path(j, base, np.zeros(0, dtype=int), low, high, np.zeros((0, 0)))
+    n = len(points)
+    degree = min(DEGREE, len(np.unique(points[:, j])) - 1, n // 5)
+    if degree < 1:
+        return none
+    unit = none._unit(points[:, j])
+    coefficients = chebyshev.chebfit(unit, points, degree)
+    rest = np.var(points - chebyshev.chebval(unit, coefficients).T, axis=0) * (n - 1) / (n - 1 - degree)
+    follows = (rest < (1 - FOLLOWS) * spread**2) | exclusive(points)[j]
+    follow = np.flatnonzero(follows & (np.ptp(points, axis=0) > 0))
+    follow = follow[follow != j]
+    return Path(j, base, follow, low, high, coefficients[:, follow])
 
 
 def slices(
-    posterior: Posterior, points: FloatArray, shown: IntArray, outputs: FloatArray, names: list[str]
+    posterior: Posterior,
+    points: FloatArray,
+    outputs: FloatArray,
+    shown: IntArray,
+    inputs: list[int],
+    names: list[str],
 ) -> list[dict[str, Any]]:
-    """One slice for each input through the base point; of many inputs, those along which the mean varies most.
+    """One slice for each of some ``inputs``.
 
-    ``shown`` are the indices of the samples that are drawn. Tubes, variances and densities do not include the scales of
-    the outputs.
+    ``shown`` are the indices of the samples that are drawn, ``names`` those of all inputs. Tubes, variances and densities
+    do not include the scales of the outputs.
     """
     d = points.shape[1]
-    base = base_point(points)
     slow = posterior.noise.costly or posterior.noise.discrete
     n_grid = 121 if d == 1 and not slow else 61 if d <= 3 or not slow else 31
     stride = 3 if d <= 3 or slow else 6
-    grids = [sweep(points, j, n_grid) for j in range(d)]
-    order = list(range(d))
-    if d > MAX_SLICES:
-        unit = np.where(np.ptp(outputs, axis=0) > 0, outputs.std(axis=0), 1.0)
-        moves = [np.max(np.ptp(_mean(posterior, grid), axis=0) / unit) for grid in grids]
-        order = sorted(np.argsort(moves)[::-1][:MAX_SLICES].tolist())
-    others = [{"name": name, "value": value} for name, value in zip(names, base, strict=True)]
-    return [
-        {
-            "input": names[j],
-            "base": others[:j] + others[j + 1 :],
-            "data": {
-                "x": points[shown, j],
-                "nearness": nearness(posterior.smoother.kernel, points[shown], base, j),
-            },
-            **_curve(posterior, grids[j], j, stride),
-        }
-        for j in order
-    ]
+    parts = []
+    for j in inputs:
+        along = path(points, j)
+        fixed = [k for k in range(d) if k != j and k not in along.follow]
+        parts.append(
+            {
+                "input": names[j],
+                "base": [{"name": names[k], "value": along.base[k]} for k in fixed],
+                "follow": [names[k] for k in along.follow],
+                "data": {
+                    "x": points[shown, j],
+                    "y": _moved(posterior, points[shown], outputs[shown], along).T,
+                    "nearness": nearness(posterior.smoother.kernel, points[shown], along),
+                },
+                **_curve(posterior, along.sweep(n_grid), j, stride),
+            }
+        )
+    return parts
 
 
-def nearness(kernel: Any, points: FloatArray, base: FloatArray, j: int) -> FloatArray:
-    """Absolute prior correlation (n,) of f at each sample with f at the same x_j on the slice along input j.
+def _moved(posterior: Posterior, points: FloatArray, outputs: FloatArray, along: Path) -> FloatArray:
+    """Samples (n, n_y) as they would be on the slice: the mean there plus their residuals."""
+    onto = along(points[:, along.j])
+    if np.array_equal(onto, points):
+        return outputs
+    return outputs + _mean(posterior, onto) - _mean(posterior, points)
 
-    It is 1 on the slice, which contains the point ``base``, and is rounded to three digits.
+
+def nearness(kernel: Any, points: FloatArray, along: Path) -> FloatArray:
+    """Absolute prior correlation (n,) of f at each sample with f at the same x_j on the slice.
+
+    It is 1 on the slice, and is rounded to three digits.
     """
-    onto = np.tile(base, (len(points), 1))
-    onto[:, j] = points[:, j]
+    onto = along(points[:, along.j])
     if np.array_equal(onto, points):
         return np.ones(len(points))
     cross = np.diagonal(arrays.as_numpy(kernel(points, onto)))
@@ -99,7 +178,7 @@ def nearness(kernel: Any, points: FloatArray, base: FloatArray, j: int) -> Float
 
 
 def _curve(posterior: Posterior, grid: FloatArray, j: int, stride: int) -> dict[str, Any]:
-    """Mean, tubes and variances along a slice, and densities at every ``stride``-th of its points."""
+    """Mean, tubes, variances and noise level along a slice, and densities at every ``stride``-th of its points."""
     parts = posterior.common_uncertainty(grid)
     at = np.arange(0, len(grid), stride)
     tubes, laws = {}, {}
@@ -112,9 +191,21 @@ def _curve(posterior: Posterior, grid: FloatArray, j: int, stride: int) -> dict[
         "mean": _mean(posterior, grid).T,
         "tubes": tubes,
         "variance": {cause: getattr(parts, cause) for cause in causes(posterior)},
+        "level": noise_level(posterior, grid),
         "at": at,
         "densities": laws,
     }
+
+
+def noise_level(posterior: Posterior, points: FloatArray) -> dict[str, FloatArray] | None:
+    """Standard deviation of the noise at points, with the ends of a `COVERAGE` interval; None if it is constant."""
+    if posterior.level is None:
+        return None
+    std = posterior.noise.std() * posterior.level(points)
+    error = np.zeros(len(points))
+    if isinstance(posterior.level, Level):
+        error = ndtri(0.5 + COVERAGE / 2) * np.sqrt(posterior.level.log_variance(points))
+    return {"std": std, "low": std * np.exp(-error), "high": std * np.exp(error)}
 
 
 def _mean(posterior: Posterior, grid: FloatArray) -> FloatArray:

@@ -5,6 +5,6 @@ machine. A file may come from an untrusted source: `load` either returns a model
 """
 
 from .archive import FormatError
-from .model import load, save
+from .model import load, load_any, load_system, save
 
-__all__ = ["FormatError", "load", "save"]
+__all__ = ["FormatError", "load", "load_any", "load_system", "save"]

@@ -19,6 +19,8 @@ MEAN = ("places", "dual", "coefficients")
 
 CLOSE = 1e-6
 """Difference of numbers of size 1 that are equal up to rounding and the jitter of the factor."""
+LARGEST = 9.0
+"""Prior variance of the logarithm of the noise's standard deviation; that of a weight is at most 1."""
 
 
 def level_node(level: NoiseLevel, writer: Writer, name: str) -> Node:
@@ -28,7 +30,8 @@ def level_node(level: NoiseLevel, writer: Writer, name: str) -> Node:
             f"noise_level {level!r} cannot be saved: it is code, and a saved model holds numbers only. Use "
             "noise_level='input', or keep the data and the code and fit again"
         )
-    parts = {key: getattr(level, key) for key in ARRAYS} | {"factor": packed(level.factor)}
+    triangle = packed(level.factor) if level.varies else np.empty(0)
+    parts = {key: getattr(level, key) for key in ARRAYS} | {"factor": triangle}
     nodes = {key: writer.array(f"{name}.{key}", values) for key, values in parts.items()}
     inputs = None
     if level.inputs is not None:
@@ -43,16 +46,15 @@ def level_from(node: Node, n_features: int, reader: Reader) -> Level:
     inputs = None if of_mean is None else _mean_from(of_mean, n_features, reader)
     points = reader.array(parts[0], (None, n_features if inputs is None else 1))
     n = len(points)
-    if n == 0:
-        raise FormatError("a noise level needs points")
-    shapes = ((n * (n + 1) // 2,), (n,), (n, n))
+    shapes = ((n * (n + 1) // 2,), (n,), (1 + n, 1 + n))
     factor, weights, covariance = (
         reader.array(part, shape) for part, shape in zip(parts[1:], shapes, strict=True)
     )
     check_size("points of the noise level", points)
     check_size("weights of the noise level", weights)
     level = Level(kernel_from(kernel), points, unpacked(factor, n, n), weights, covariance, inputs)
-    _check_factor(level)
+    if level.varies:
+        _check_factor(level)
     _check_covariance(level)
     return level
 
@@ -88,8 +90,11 @@ def _check_factor(level: Level) -> None:
 
 
 def _check_covariance(level: Level) -> None:
-    """Symmetric, with eigenvalues between 0 and those of the prior, 1."""
+    """Symmetric, with eigenvalues between 0 and the largest of the prior."""
     covariance = level.covariance
     symmetric = np.allclose(covariance, covariance.T, rtol=0, atol=CLOSE)
-    if not symmetric or not np.all(np.abs(np.linalg.eigvalsh(covariance) - 0.5) <= 0.5 + CLOSE):
-        raise FormatError("the covariance of the noise level must be symmetric, with eigenvalues from 0 to 1")
+    sizes = np.linalg.eigvalsh(covariance)
+    if not symmetric or not np.all((sizes >= -CLOSE) & (sizes <= LARGEST + CLOSE)):
+        raise FormatError(
+            f"the covariance of the noise level must be symmetric, with eigenvalues from 0 to {LARGEST:g}"
+        )

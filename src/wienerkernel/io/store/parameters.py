@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...kernels import as_kernel
+from ...losses.fit import INFERENCES
 from ...noise import Noise, as_noise
 from ...noise.family import Family
 from ...noise.level import LEVELS, Level
@@ -16,10 +17,12 @@ from ...smoother.trend import TRENDS
 from ...transform import NAMES, as_transform
 from ...tuning import METHODS
 from ...validation import PRECISIONS, SMALLEST
+from .approximate import approximation_from, approximation_node
 from .archive import FormatError
 from .level import level_from, level_node
 from .nodes import Node, Reader, Writer, as_plain, choice, entries, integer, number
 from .noise import family_from, family_node, noise_from, noise_node
+from .nonlinear import loss_from, loss_node
 from .objects import kernel_from, kernel_node, transform_from, transform_node
 
 if TYPE_CHECKING:
@@ -33,6 +36,7 @@ def parameters_node(model: WienerKernelRegressor, writer: Writer) -> Node:
     given, posterior = model.get_params(deep=False), model.posterior_
     posterior = posterior.outputs[0] if isinstance(posterior, SeparateOutputs) else posterior
     kernel, noise, level, transform = (given.pop(name) for name in OBJECTS)
+    approximation, loss = given.pop("approximation"), given.pop("loss")
     if not isinstance(given["random_state"], int | np.integer | None):
         given["random_state"] = None
     return {
@@ -40,7 +44,9 @@ def parameters_node(model: WienerKernelRegressor, writer: Writer) -> Node:
         "noise": _noise_node(noise, posterior.noise, writer),
         "noise_level": _level_node(level, posterior.level, writer),
         "transform": _transform_node(transform),
-        # without loss, inference and approximation, which have their defaults in all models that can be saved
+        **({} if isinstance(loss, str) and loss == "squared" else {"loss": loss_node(loss)}),
+        **({} if given["inference"] is None else {"inference": given["inference"]}),
+        **({} if approximation is None else {"approximation": approximation_node(approximation)}),
         **{name: check(as_plain(given[name], name)) for name, check in PARAMETERS.items()},
     }
 
@@ -74,6 +80,10 @@ def parameters_from(
     node: Node, fitted: Noise, level: Level | None, n_features: int, reader: Reader
 ) -> dict[str, Any]:
     """The parameters that a node describes, ``fitted`` and ``level`` being those of the fitted model."""
+    node = dict(node) if isinstance(node, dict) else {}
+    approximation = approximation_from(node.pop("approximation", None))
+    loss = loss_from(node.pop("loss", "squared"))
+    inference = choice(node.pop("inference", None), *INFERENCES)
     kernel, noise, given_level, transform, *rest = entries(node, *OBJECTS, *PARAMETERS)
     if not isinstance(kernel, dict | str | None) or not isinstance(noise, dict | str | None):
         raise FormatError("model.json: kernel and noise must be a name, entries or null")
@@ -84,6 +94,9 @@ def parameters_from(
         "transform": transform_from(transform)
         if isinstance(transform, dict)
         else choice(transform, None, *NAMES),
+        "approximation": approximation,
+        "loss": loss,
+        "inference": inference,
         **{name: check(value) for (name, check), value in zip(PARAMETERS.items(), rest, strict=True)},
     }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..._typing import Array, FloatArray
@@ -15,7 +17,7 @@ from ...validation import SMALLEST, check_size
 from .archive import FormatError
 from .nodes import Node, Reader, Writer, choice, entries, integer
 
-__all__ = ["packed", "smoother_from", "smoother_node", "unpacked"]
+__all__ = ["check_factor", "packed", "per_sample", "smoother_from", "smoother_node", "unpacked"]
 
 CLOSE = {"float64": 1e-6, "float32": 1e-2}
 """Relative difference of numbers that are equal up to rounding, also after many updates of a factor."""
@@ -23,15 +25,15 @@ CLOSE = {"float64": 1e-6, "float32": 1e-2}
 CORNER = 8
 """Inputs at which the kernel is evaluated as a check."""
 
+LARGEST_COUNT = 2**53
+
 SAMPLES = ("places", "index", "row_regularizer", "scale")
 
 
 def smoother_node(smoother: Smoother, writer: Writer) -> Node:
     """Describe a smoother, and hand its arrays to the writer."""
     if type(smoother) is not Smoother:
-        raise TypeError(
-            "this model cannot be saved: fit it with dtype='float64' or 'float32' and approximation=None"
-        )
+        raise TypeError("this model cannot be saved: fit it with dtype='float64' or 'float32'")
     factor = arrays.as_numpy(smoother.factor)
     parts = {
         **{name: getattr(smoother.samples, name) for name in SAMPLES},
@@ -39,6 +41,8 @@ def smoother_node(smoother: Smoother, writer: Writer) -> Node:
         "factor": packed(factor),
     }
     nodes = {name: writer.array(name, values) for name, values in parts.items()}
+    count = smoother.samples.count
+    nodes["count"] = None if count is None else writer.array("count", count)
     # A factor that has grown is a view of wider rows: the room to grow is kept.
     grown = smoother.growable is not None and not factor.flags.c_contiguous
     width = factor.strides[0] // factor.itemsize if grown else len(factor)
@@ -50,10 +54,10 @@ def smoother_node(smoother: Smoother, writer: Writer) -> Node:
 
 def smoother_from(node: Node, kernel: Kernel, reader: Reader) -> Smoother:
     """The smoother that a node describes, after its parts have been compared with each other."""
-    trend, width, whitened, *parts, targets, factor = entries(
-        node, "trend", "width", "whitened_trend", *SAMPLES, "targets", "factor"
+    trend, width, whitened, *parts, targets, factor, count = entries(
+        node, "trend", "width", "whitened_trend", *SAMPLES, "targets", "factor", "count"
     )
-    samples = _samples_from(parts, reader)
+    samples = _counted(_samples_from(parts, reader), count, reader)
     n, d = samples.places.shape
     targets = reader.array(targets, (len(samples.index), None))
     check_size("targets", targets)
@@ -63,7 +67,8 @@ def smoother_from(node: Node, kernel: Kernel, reader: Reader) -> Smoother:
         raise FormatError("model.json: the samples do not determine the trend, or there is no output")
     width = integer(width, n, 2 * n + 128)
     memory = unpacked(reader.array(factor, (n * (n + 1) // 2,)), n, width)
-    _check_factor(memory[:n, :n], kernel, samples)
+    regularizer = samples.regularizer if samples.regularizer.ndim == 1 else np.diagonal(samples.regularizer)
+    check_factor(memory[:n, :n], kernel, samples.places, regularizer)
     growable = None if width == n else GrowableCholesky(memory, n)
     smoother = Smoother(kernel, samples, targets, trend, memory[:n, :n], growable)
     if whitened is not None:
@@ -78,12 +83,13 @@ def smoother_from(node: Node, kernel: Kernel, reader: Reader) -> Smoother:
     return smoother
 
 
-def _check_factor(factor: FloatArray, kernel: Kernel, samples: Samples) -> None:
+def check_factor(
+    factor: FloatArray, kernel: Kernel, places: FloatArray, regularizer: FloatArray | float
+) -> None:
     """The rows of L have the squared lengths K_ii + R_ii, and pivots far above the rounding of those."""
-    regularizer = samples.regularizer if samples.regularizer.ndim == 1 else np.diagonal(samples.regularizer)
     lengths = np.einsum("ij,ij->i", factor, factor)
-    expected = kernel.diag(samples.places) + regularizer
-    corner = kernel(samples.places[:CORNER])  # fails for a kernel of another number of inputs
+    expected = kernel.diag(places) + regularizer
+    corner = kernel(places[:CORNER])  # fails for a kernel of another number of inputs
     close = np.allclose(lengths, expected, rtol=CLOSE[factor.dtype.name], atol=0)
     if not np.all(np.isfinite(corner)) or not close:
         raise FormatError("the factor does not belong to the kernel and the regularizer")
@@ -100,7 +106,7 @@ def _samples_from(nodes: list[Node], reader: Reader) -> Samples:
         raise FormatError("index must assign every sample to a place, and every place a sample")
     check_size("places", places, places.dtype.name)
     regularizer, scale = (
-        _per_sample(node, n_samples, reader, smallest)
+        per_sample(node, n_samples, reader, smallest)
         for node, smallest in zip(nodes[2:], (SMALLEST**2, SMALLEST), strict=True)
     )
     if regularizer.ndim != scale.ndim:
@@ -110,7 +116,17 @@ def _samples_from(nodes: list[Node], reader: Reader) -> Samples:
     return Samples(places, index, regularizer, scale)
 
 
-def _per_sample(node: Node, n: int, reader: Reader, smallest: float) -> FloatArray:
+def _counted(samples: Samples, node: Node, reader: Reader) -> Samples:
+    """The samples, each standing for several if the node holds their numbers."""
+    if node is None:
+        return samples
+    count = reader.array(node, (len(samples.index),), kind="i").astype(np.intp, copy=False)
+    if samples.scale.ndim == 2 or count.min() < 1 or count.max() > LARGEST_COUNT:
+        raise FormatError("count must be positive integers, of samples with independent noise")
+    return replace(samples, count=count)
+
+
+def per_sample(node: Node, n: int, reader: Reader, smallest: float) -> FloatArray:
     """One positive number per sample, or a matrix."""
     values = reader.array(node, None)
     sizes = values if values.ndim == 1 else np.max(np.abs(values), axis=1, initial=0.0)

@@ -18,11 +18,22 @@ import numpy as np
 
 from ..._typing import FloatArray
 from ..files import atomic_write
-from .base import Chunk, shortened
+from .base import NAMELESS, Chunk, MissingValueError, check_names, shortened
 from .csv_file import CsvTable, CsvWriter
 from .parquet_file import ParquetTable, ParquetWriter
 
-__all__ = ["Chunk", "Table", "TableWriter", "open_table", "read_numbers", "shortened", "table_writer"]
+__all__ = [
+    "NAMELESS",
+    "Chunk",
+    "MissingValueError",
+    "Table",
+    "TableWriter",
+    "check_names",
+    "open_table",
+    "read_numbers",
+    "shortened",
+    "table_writer",
+]
 
 Table: TypeAlias = CsvTable | ParquetTable
 """A file of named columns: ``file``, ``names``, ``chunks()`` and ``fraction``."""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..._typing import FloatArray
 
-__all__ = ["CHUNK", "Chunk", "distinct", "shortened"]
+__all__ = ["CHUNK", "NAMELESS", "Chunk", "MissingValueError", "check_names", "distinct", "shortened"]
 
 CHUNK = 2048
 """Rows per chunk."""
@@ -19,7 +21,15 @@ CHUNK = 2048
 SHOWN = 20
 """Column names that a message lists at most."""
 
+NAMELESS = re.compile(r"(Unnamed: \d+|__index_level_\d+__|__null_dask_index__)?")
+"""Names of a column of row numbers that pandas, Dask or R wrote without a name, also when it was read and written again."""
+
 NOT_FINITE = "is not a finite number; every row needs one here"
+EMPTY = "the cell is empty; every row needs a value here"
+
+
+class MissingValueError(ValueError):
+    """A cell has no value."""
 
 
 class Chunk(ABC):
@@ -34,10 +44,7 @@ class Chunk(ABC):
 
     def numbers(self, names: Sequence[str], largest: float = np.inf) -> FloatArray:
         """Some columns as finite numbers (n, k) of at most this magnitude."""
-        for name in names:
-            if name not in self.columns:
-                known = shortened(list(self.columns))
-                raise ValueError(f"{self.file}: there is no column {name!r}; the columns are {known}")
+        check_names(self.file, names, list(self.columns))
         numbers = np.empty((len(self), len(names)))
         for k, name in enumerate(names):
             numbers[:, k] = self._column(name)
@@ -46,19 +53,70 @@ class Chunk(ABC):
                 index = int(np.argmin(good))
                 finite = np.isfinite(numbers[index, k])
                 what = "is too large to be squared; rescale the column" if finite else NOT_FINITE
-                raise self._error(index, name, f"{str(self.columns[name][index])[:60]} {what}")
+                kind = MissingValueError if np.isnan(numbers[index, k]) else ValueError
+                raise self.error(index, name, f"{str(self.columns[name][index])[:60]} {what}", kind)
         return numbers
+
+    def positive(self, name: str, largest: float = np.inf) -> FloatArray:
+        """One column as positive numbers, (n,)."""
+        values = self.numbers([name], largest)[:, 0]
+        if not np.all(values > 0):
+            index = int(np.argmin(values))
+            raise self.error(index, name, f"{values[index]:g} is not positive")
+        return values
+
+    def texts(self, name: str) -> list[str]:
+        """One column as texts, dates in ISO format."""
+        cells = self._texts(name)
+        if None in cells:
+            raise self.error(cells.index(None), name, EMPTY, MissingValueError)
+        return [cell for cell in cells if cell is not None]
+
+    def present(self, name: str) -> list[str]:
+        """The values that one column has, as texts."""
+        return [cell for cell in self._texts(name) if cell is not None]
+
+    def complete(self, names: Sequence[str]) -> Self:
+        """The rows that have a value in all of these columns."""
+        kept = np.ones(len(self), dtype=bool)
+        for name in names:
+            kept &= ~self._missing(name)
+        return self if kept.all() else self._rows(kept)
+
+    @abstractmethod
+    def is_numeric(self, name: str) -> bool:
+        """Whether a column is one of numbers, perhaps with mistakes: it has a number, or no value at all."""
 
     @abstractmethod
     def _column(self, name: str) -> FloatArray:
         """One column as numbers."""
 
     @abstractmethod
+    def _texts(self, name: str) -> list[str | None]:
+        """One column as texts; None where there is no value."""
+
+    @abstractmethod
+    def _missing(self, name: str) -> NDArray[np.bool_]:
+        """Rows without a value in a column, (n,)."""
+
+    @abstractmethod
+    def _rows(self, kept: NDArray[np.bool_]) -> Self:
+        """Some of the rows."""
+
+    @abstractmethod
     def _row(self, index: int) -> int:
         """Number of a row as users count."""
 
-    def _error(self, index: int, name: str, what: str) -> ValueError:
-        return ValueError(f"{self.file}, row {self._row(index)}, column {name!r}: {what}")
+    def error(self, index: int, name: str, what: str, kind: type[ValueError] = ValueError) -> ValueError:
+        """An error that names file, row and column."""
+        return kind(f"{self.file}, row {self._row(index)}, column {name!r}: {what}")
+
+
+def check_names(file: str, names: Sequence[str], known: list[str]) -> None:
+    """Raise ValueError for a name that no column has."""
+    for name in names:
+        if name not in known:
+            raise ValueError(f"{file}: there is no column {name!r}; the columns are {shortened(known)}")
 
 
 def distinct(file: str, names: list[str]) -> list[str]:
@@ -69,5 +127,6 @@ def distinct(file: str, names: list[str]) -> list[str]:
 
 
 def shortened(names: list[str]) -> str:
-    """Column names for a message, the first ones if there are many."""
+    """Column names for a message, the first ones if there are many; those with commas in quotes, as in options."""
+    names = [f'"{name}"' if "," in name else name for name in names if name]
     return ", ".join(names[:SHOWN]) + f", ... ({len(names)} in all)" * (len(names) > SHOWN)

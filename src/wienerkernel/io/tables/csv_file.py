@@ -8,24 +8,28 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import IO, Any
+from typing import IO, Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..._typing import FloatArray
 from ...text import number
-from .base import CHUNK, Chunk, distinct
+from .base import CHUNK, EMPTY, Chunk, MissingValueError, distinct
 
 __all__ = ["CsvTable", "CsvWriter"]
 
-MISSING = ("na", "n/a", "null", "none")
+MISSING = ("", "na", "n/a", "nan", "null", "none")
 CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 GROUPING = re.compile(r"[\s_'’,]")
 
 
 class _CsvChunk(Chunk):
-    def __init__(self, file: str, names: list[str], rows: list[list[str]], numbers: list[int]) -> None:
-        super().__init__(file, dict(zip(names, zip(*rows, strict=True), strict=True)))
+    def __init__(
+        self, file: str, names: list[str], rows: Sequence[Sequence[str]], numbers: list[int]
+    ) -> None:
+        cells = zip(*rows, strict=True) if rows else ((),) * len(names)
+        super().__init__(file, dict(zip(names, cells, strict=True)))
         self._numbers = numbers
 
     def _row(self, index: int) -> int:
@@ -43,8 +47,25 @@ class _CsvChunk(Chunk):
             try:
                 numbers[index] = number(cell, special=True)
             except ValueError as error:
-                raise self._error(index, name, _without_number(cell)) from error
+                kind = MissingValueError if _is_missing(cell) else ValueError
+                raise self.error(index, name, _without_number(cell), kind) from error
         return numbers
+
+    def is_numeric(self, name: str) -> bool:
+        """Whether a cell is a number, or was meant to be one, or none has a value."""
+        cells = [cell for cell in self.columns[name] if not _is_missing(cell)]
+        return not cells or any(_is_number(cell) or _hint(cell.strip().removesuffix("%")) for cell in cells)
+
+    def _texts(self, name: str) -> list[str | None]:
+        return [None if _is_missing(cell) else cell.strip() for cell in self.columns[name]]
+
+    def _missing(self, name: str) -> NDArray[np.bool_]:
+        return np.fromiter(map(_is_missing, self.columns[name]), dtype=bool, count=len(self))
+
+    def _rows(self, kept: NDArray[np.bool_]) -> Self:
+        rows = [row for row, keep in zip(zip(*self.columns.values(), strict=True), kept, strict=True) if keep]
+        numbers = [number for number, keep in zip(self._numbers, kept, strict=True) if keep]
+        return type(self)(self.file, list(self.columns), rows, numbers)
 
 
 class CsvTable:
@@ -71,8 +92,8 @@ class CsvTable:
             )
         distinct(name, self.names)
 
-    def chunks(self, size: int = CHUNK) -> Iterator[Chunk]:
-        """The rows, at most ``size`` at a time."""
+    def chunks(self, size: int = CHUNK, names: Sequence[str] | None = None) -> Iterator[Chunk]:  # noqa: ARG002
+        """The rows, at most ``size`` at a time; columns other than ``names`` may be missing."""
         while rows := self._rows(size):
             cells, numbers = zip(*rows, strict=True)
             yield _CsvChunk(self.file, self.names, list(cells), list(numbers))
@@ -128,20 +149,31 @@ def _is_number(cell: str) -> bool:
     return True
 
 
+def _is_missing(cell: str) -> bool:
+    return cell.strip().lower() in MISSING
+
+
 def _without_number(cell: str) -> str:
     """What is wrong with a cell, and how to fix it."""
     plain = cell.strip()
     if not plain:
-        return "the cell is empty; every row needs a number here"
+        return EMPTY
     what = f"{cell[:60]!r} is not a number"
     if plain.lower() in MISSING:
-        return f"{what}; every row needs a number here"
+        return f"{what}; every row needs a value here"
+    return what + _hint(plain.removesuffix("%"))
+
+
+def _hint(plain: str) -> str:
+    """How to write what was meant to be a number; empty if it was not."""
+    if _is_number(plain):
+        return "; leave out the percent sign"
     if _is_number(plain.replace(",", ".")):
-        return f"{what}; use a decimal point"
+        return "; use a decimal point"
     with suppress(ValueError):
         float(GROUPING.sub("", plain))
-        return f"{what}; use the digits 0 to 9 without separators"
-    return what
+        return "; use the digits 0 to 9 without separators"
+    return ""
 
 
 def _delimiter(header: str) -> str:

@@ -2,37 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import IO, Any
+from typing import IO, Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..._typing import FloatArray
-from .base import CHUNK, Chunk, distinct
+from .base import CHUNK, EMPTY, Chunk, MissingValueError, distinct
 
 __all__ = ["ParquetTable", "ParquetWriter"]
 
 
 class _ParquetChunk(Chunk):
-    def __init__(self, file: str, batch: Any, start: int) -> None:
-        super().__init__(file, dict(zip(batch.schema.names, batch.columns, strict=True)))
-        self._start = start
+    def __init__(self, file: str, columns: Mapping[str, Any], numbers: NDArray[np.int_]) -> None:
+        super().__init__(file, columns)
+        self._numbers = numbers
 
     def _row(self, index: int) -> int:
-        return self._start + index + 1
+        return int(self._numbers[index])
+
+    def is_numeric(self, name: str) -> bool:
+        """Whether the column has a numeric type."""
+        types, kind = _pyarrow("pyarrow.types"), self.columns[name].type
+        return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
 
     def _column(self, name: str) -> FloatArray:
         values = self.columns[name]
-        types = _pyarrow("pyarrow.types")
-        if not (
-            types.is_integer(values.type) or types.is_floating(values.type) or types.is_decimal(values.type)
-        ):
+        if not self.is_numeric(name):
             raise ValueError(f"{self.file}, column {name!r}: {values.type} is not a numeric type")
         if values.null_count:
             index = values.is_null().to_pylist().index(True)
-            raise self._error(index, name, "the cell is empty; every row needs a number here")
+            raise self.error(index, name, EMPTY, MissingValueError)
         return np.asarray(values.cast("float64", safe=False).to_numpy(zero_copy_only=False))
+
+    def _texts(self, name: str) -> list[str | None]:
+        cells = self.columns[name].to_pylist()
+        return [None if cell is None else cell if isinstance(cell, str) else str(cell) for cell in cells]
+
+    def _missing(self, name: str) -> NDArray[np.bool_]:
+        return np.asarray(self.columns[name].is_null(nan_is_null=True).to_numpy(zero_copy_only=False))
+
+    def _rows(self, kept: NDArray[np.bool_]) -> Self:
+        mask = _pyarrow("pyarrow").array(kept)
+        columns = {name: values.filter(mask) for name, values in self.columns.items()}
+        return type(self)(self.file, columns, self._numbers[kept])
 
 
 class ParquetTable:
@@ -47,10 +62,12 @@ class ParquetTable:
             raise ValueError(f"{name} is not a Parquet file: {error}") from None
         self.names = distinct(name, list(self._parquet.schema_arrow.names))
 
-    def chunks(self, size: int = CHUNK) -> Iterator[Chunk]:
-        """The rows, at most ``size`` at a time."""
-        for batch in self._parquet.iter_batches(batch_size=size):
-            chunk = _ParquetChunk(self.file, batch, self._read)
+    def chunks(self, size: int = CHUNK, names: Sequence[str] | None = None) -> Iterator[Chunk]:
+        """The rows, at most ``size`` at a time; columns other than ``names`` may be missing."""
+        wanted = None if names is None else list(names)
+        for batch in self._parquet.iter_batches(batch_size=size, columns=wanted):
+            columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+            chunk = _ParquetChunk(self.file, columns, self._read + 1 + np.arange(len(batch)))
             self._read += len(batch)
             if len(batch):
                 yield chunk

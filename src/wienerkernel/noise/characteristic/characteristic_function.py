@@ -50,6 +50,8 @@ class CharacteristicFunction:
     sector : float
         Angle theta such that ``logcf`` holds for abs(arg t) < theta and abs(arg -t) < theta;
         0 means real ``t`` only.
+    loc : float, default 0
+        The law is that of loc + M: where the end of a law moves to 0, i t loc must not be added and subtracted again.
 
     Notes
     -----
@@ -59,6 +61,7 @@ class CharacteristicFunction:
     logcf: LogCF
     strip: tuple[float, float]
     sector: float
+    loc: float = 0.0
 
 
 def piecewise(near: float, small: LogCF, large: LogCF) -> LogCF:
@@ -93,5 +96,5 @@ def affine(law: CharacteristicFunction, scale: float, loc: float = 0.0) -> Chara
     """Characteristic function of loc + scale M; a negative scale reflects the law."""
     strip = sorted((law.strip[0] / scale, law.strip[1] / scale))
     return CharacteristicFunction(
-        lambda t: 1j * loc * t + law.logcf(scale * t), (strip[0] or 0.0, strip[1] or 0.0), law.sector
+        lambda t: law.logcf(scale * t), (strip[0] or 0.0, strip[1] or 0.0), law.sector, loc
     )

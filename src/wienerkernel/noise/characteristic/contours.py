@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache, cached_property, partial
 
 import numpy as np
@@ -27,6 +28,8 @@ __all__ = ["Contour", "student", "symmetric"]
 LARGEST = 1e5
 """Largest log E exp(sM): a larger mean would take too many nodes to resolve."""
 
+SMALL, MOMENTS = 0.125, 12
+"""Moments that stand for all nodes with |tx| < 1/8: 8^-12 / 12! is below rounding."""
 LEFTMOST = -700.0
 """Logarithm of the smallest x: a pole x^(p-1) with p < 0.05 has more mass below it than rounding errors."""
 
@@ -34,19 +37,9 @@ LEFTMOST = -700.0
 class Contour:
     """Characteristic function of a density on (0, inf) that continues to complex x.
 
-    The integral of f(x) exp(itx) is taken along x = exp(v + i alpha), where exp(itx) decays; the
-    trapezoidal rule in v converges exponentially.
-
-    Parameters
-    ----------
-    log_xf : callable
-        log(x f(x)) as a function of complex v = log x; a constant factor of f does not matter.
-    opening : float
-        f is analytic and does not grow in abs(arg x) < opening.
-    tail : float
-        Moments of order below ``tail`` exist.
-    upper : float
-        Upper end of the strip.
+    The integral of f(x) exp(itx) is taken along x = exp(v + i alpha), where exp(itx) decays; the trapezoidal rule in v
+    converges exponentially. ``log_xf`` is log(x f(x)) of complex v = log x, up to a constant; f is analytic and does not
+    grow in abs(arg x) < ``opening``; moments of order below ``tail`` exist; ``upper`` is the upper end of the strip.
     """
 
     LEVELS = 8
@@ -58,8 +51,7 @@ class Contour:
         self.opening, self.reach = self._affordable(min(opening, np.pi))
         self.sector = min(HALF_PI, 0.75 * self.opening)
         self.rule = cache(self._rule)
-        x, log_w = self.rule(0)
-        self.mean = float((np.exp(log_w) @ x).real)
+        self.mean = self.rule(0).mean
 
     def _affordable(self, opening: float) -> tuple[float, float]:
         """Angles up to which the integral of abs(f) grows by exp(4.5) and by exp(0.75): digits lost by cancellation."""
@@ -93,8 +85,8 @@ class Contour:
             height = self.log_xf(np.array([LEFTMOST, *np.linspace(left, right, 1000)]) + 0j).real
         return bool(np.nan_to_num(height[0], nan=-np.inf) < np.nanmax(height) - 34)
 
-    def _rule(self, level: int) -> tuple[ComplexArray, ComplexArray]:
-        """Nodes x and log weights for arg t about level / LEVELS of pi/2 (above) or of the sector (below)."""
+    def _rule(self, level: int) -> _Rule:
+        """Nodes for arg t about level / LEVELS of pi/2 (above) or of the sector (below)."""
         # The contour stays between 0 < arg t + arg x < pi and arg x < opening.
         lowest = max(0, -level) * self.sector / self.LEVELS
         highest = min(self.opening, np.pi - max(0, level) * HALF_PI / self.LEVELS)
@@ -102,21 +94,19 @@ class Contour:
         angle = lowest + room
         return self._nodes(angle, 0.85 * 2 * np.pi * room / 42, *self._window(angle))
 
-    def _nodes(
-        self, angle: float, step: float, left: float, right: float
-    ) -> tuple[ComplexArray, ComplexArray]:
+    def _nodes(self, angle: float, step: float, left: float, right: float) -> _Rule:
         v = np.arange(left, right + step, step) + 1j * angle
         log_w = self.log_xf(np.asarray(v))
         largest = log_w.real.max()
-        return np.exp(v), log_w - largest - np.log(np.sum(np.exp(log_w - largest)))
+        return _Rule(np.exp(v), log_w - largest - np.log(np.sum(np.exp(log_w - largest))))
 
     def moments(self, order: int, center: float) -> FloatArray:
         """E (M - center)^k for k = 2, ..., order; NaN where the moment does not exist."""
         out = np.full(order - 1, np.nan)
         existing = [k for k in range(2, order + 1) if k < self.tail]
-        x, log_w = self._tilted(0.0, existing[-1] if existing else 0)
+        rule = self._tilted(0.0, existing[-1] if existing else 0)
         for k in existing:
-            out[k - 2] = np.sum(((x.real - center) * np.exp(log_w.real / k)) ** k)
+            out[k - 2] = np.sum(((rule.x.real - center) * np.exp(rule.log_w.real / k)) ** k)
         return out
 
     def direct(self, t: ComplexArray) -> ComplexArray:
@@ -133,8 +123,8 @@ class Contour:
         for k in np.unique(level[~overflow]):
             where = (level == k) & ~overflow
             s = min(float(np.abs(t[where]).max()), self._steepest)
-            x, log_w = self.rule(int(k)) if k >= -self.LEVELS else self._tilted(s)
-            out[where] = self._sum(t[where], x, log_w)
+            rule = self.rule(int(k)) if k >= -self.LEVELS else self._tilted(s)
+            out[where] = rule.log_phi(t[where])
         return out
 
     @cached_property
@@ -147,7 +137,7 @@ class Contour:
             # s x + height <= LARGEST above its maximum, at all x
             return float(np.min((LARGEST + height[known].max() - height[known]) / np.exp(v[known])))
 
-    def _tilted(self, s: float, order: int = 0) -> tuple[ComplexArray, ComplexArray]:
+    def _tilted(self, s: float, order: int = 0) -> _Rule:
         """Real nodes that resolve x^order exp(sx) f(x)."""
         v = np.arange(LEFTMOST, 400.0, 0.01)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -159,52 +149,76 @@ class Contour:
         right = v[len(v) - 1 - np.argmax((tilted > tilted[peak] - 45)[::-1])]
         return self._nodes(0.0, min(0.08 * self.opening, 0.6 / np.sqrt(curvature + 1)), left, right)
 
-    def _sum(self, t: ComplexArray, x: ComplexArray, log_w: ComplexArray) -> ComplexArray:
-        weights, reach = np.exp(log_w), float(np.abs(x).max())
-
-        def tiny(t: ComplexArray) -> ComplexArray:
-            # moments over k!, in units of the reach: with |t| reach < 1 the 20th is the last that float64 can see
-            powers = np.cumprod(np.tile(x / reach, (20, 1)), axis=0) @ weights
-            series = np.concatenate([[0.0], powers.real / np.cumprod(np.arange(1.0, 21.0))])
-            return log1p(polyval(1j * t * reach, series))
-
-        def small(t: ComplexArray) -> ComplexArray:
-            return log1p(expm1(1j * t[:, None] * x) @ weights)
-
-        def large(t: ComplexArray) -> ComplexArray:
-            out = np.empty(t.shape, dtype=complex)
-            octave = np.floor(np.log2(np.abs(t)))
-            for k in np.unique(octave):
-                where = octave == k
-                kept = _contributing(t[where], x, log_w)
-                if not kept.any():  # so far out that even the largest term is not a number
-                    out[where] = np.nan
-                    continue
-                out[where] = by_chunks(partial(_log_sum, x[kept], log_w[kept]), int(kept.sum()), t[where])
-            return out
-
-        mid = piecewise(1 / self.mean, lambda t: by_chunks(small, len(x), t), large)
-        return piecewise(1 / reach, tiny, mid)(t)
-
     def characteristic(self) -> CharacteristicFunction:
         """Tabulated along rays."""
         return CharacteristicFunction(tabulated(self.direct, self.mean), (-INF, self.upper), self.sector)
 
 
-def _contributing(t: ComplexArray, x: ComplexArray, log_w: ComplexArray) -> NDArray[np.bool_]:
-    """Which nodes contribute at any of the t, all of them large; the other terms are below rounding error."""
-    corners = np.multiply.outer(
-        [np.abs(t).min(), np.abs(t).max()], np.exp(1j * np.array([np.angle(t).min(), np.angle(t).max()]))
-    ).ravel()
-    size = log_w.real - (corners[:, None] * x).imag
-    return np.asarray(np.any(size > size.max(axis=1, keepdims=True) - 45, axis=0))
+class _Rule:
+    """The characteristic function as a sum over nodes x with log weights, both of shape (n,)."""
 
+    def __init__(self, x: ComplexArray, log_w: ComplexArray) -> None:
+        self.x, self.log_w, self.weights, self.size = x, log_w, np.exp(log_w), np.abs(x)
+        self.reach = float(self.size.max())
+        self.mean = float((self.weights @ x).real)
+        self.near = cache(self._near)
 
-def _log_sum(x: ComplexArray, log_w: ComplexArray, t: ComplexArray) -> ComplexArray:
-    """Log of the sum of exp(itx) with these weights, (n,)."""
-    terms = 1j * t[:, None] * x + log_w
-    largest = terms.real.max(axis=1)
-    return np.asarray(largest + np.log(np.exp(terms - largest[:, None]).sum(axis=1)))
+    def _near(self, octave: float) -> tuple[NDArray[np.bool_], complex, float, ComplexArray]:
+        """Nodes with small |tx| at all t of an octave, of which a pole has thousands: their mass, reach and moments over k!.
+
+        The moments are in units of the reach, and relative to the mass.
+        """
+        near = self.size * 2.0 ** (octave + 1) < SMALL
+        reach, total = float(np.max(self.size, initial=0.0, where=near)) or 1.0, self.weights[near].sum()
+        x, weights = self.x[near] / reach, self.weights[near] / (total or 1.0)
+        first = np.abs(weights * x)
+        seen = first > 1e-18 * first.max(initial=0.0)
+        powers = np.cumprod(np.tile(x[seen], (MOMENTS, 1)), axis=0)
+        moments = powers @ weights[seen] / np.cumprod(np.arange(1.0, MOMENTS + 1))
+        return near, total, reach, np.concatenate([[0.0], moments])
+
+    def log_phi(self, t: ComplexArray) -> ComplexArray:
+        """Log characteristic function at ``t`` of shape (n,)."""
+        out, octave = np.empty(t.shape, dtype=complex), np.full(t.shape, -INF)
+        far = np.abs(t) * self.reach > SMALL
+        octave[far] = np.floor(np.log2(np.abs(t[far])))
+        for k in np.unique(octave):
+            where = octave == k
+            k = k if np.isfinite(k) else np.log2(SMALL / self.reach) - 1.001
+            part = self._small if 2.0**k * self.mean < 1 else self._large(t[where])
+            out[where] = by_chunks(partial(part, *self.near(float(k))), len(self.x), t[where])
+        return out
+
+    def _small(
+        self, near: NDArray[np.bool_], mass: complex, reach: float, series: ComplexArray, t: ComplexArray
+    ) -> ComplexArray:
+        rest = expm1(1j * t[:, None] * self.x[~near]) @ self.weights[~near]
+        return log1p(mass * polyval(1j * t * reach, series) + rest)
+
+    def _large(self, t: ComplexArray) -> Callable[..., ComplexArray]:
+        """The same for large t, of similar size: terms below rounding error are left out."""
+        corners = np.multiply.outer(
+            [np.abs(t).min(), np.abs(t).max()], np.exp(1j * np.array([np.angle(t).min(), np.angle(t).max()]))
+        ).ravel()
+        size = self.log_w.real - (corners[:, None] * self.x).imag
+        kept = np.any(size > size.max(axis=1, keepdims=True) - 45, axis=0)
+
+        def log_phi(
+            near: NDArray[np.bool_], mass: complex, reach: float, series: ComplexArray, t: ComplexArray
+        ) -> ComplexArray:
+            if not kept.any():  # so far out that even the largest term is not a number
+                return np.full(t.shape, np.nan + 0j)
+            far = kept & ~near
+            terms = 1j * t[:, None] * self.x[far] + self.log_w[far]
+            with np.errstate(divide="ignore"):
+                rest = np.log(np.complex128(mass)) + log1p(
+                    np.asarray(polyval(1j * t * reach, series), dtype=complex)
+                )
+            terms = np.column_stack([terms, rest])
+            largest = terms.real.max(axis=1)
+            return np.asarray(largest + np.log(np.exp(terms - largest[:, None]).sum(axis=1)))
+
+        return log_phi
 
 
 def symmetric(half: Contour) -> CharacteristicFunction:

@@ -32,6 +32,8 @@ TO_SERIES = (
 )
 """Values at the nodes @ TO_SERIES are the coefficients of Legendre polynomials."""
 MAX_PANELS = 1000
+ROUNDED = 4e-15
+"""Size of coefficients, relative to the largest, that a panel need not resolve."""
 CELL, MOMENTS = 0.5, 12
 """Largest phase of exp(itx) over a cell, and its moments in use: 0.25^12 / 12! = 1e-16 is left out."""
 EPS = float(np.finfo(float).eps)
@@ -51,16 +53,8 @@ def panelled(middle: FloatArray, half: FloatArray, series: FloatArray, law: Any)
     """Characteristic function of a law whose density is a Legendre series on each of many panels.
 
     The Fourier transforms of Legendre polynomials are spherical Bessel functions, so that the absolute error is about
-    1e-14 for every t, however fast exp(itx) oscillates.
-
-    Parameters
-    ----------
-    middle, half : ndarray of shape (n,)
-        Midpoints and half widths of the panels. Where panels overlap, their densities add up.
-    series : ndarray of shape (n, POINTS)
-        Coefficients of Legendre polynomials.
-    law : frozen scipy.stats law, or Noise
-        For its mean and support.
+    1e-14 for every t, however fast exp(itx) oscillates. ``middle`` and ``half`` are midpoints and half widths of the
+    panels, (n,), whose densities add up where they overlap; ``series`` has the shape (n, POINTS).
     """
     # 40 nodes resolve exp(itx) times the series on a panel of |t| half < 23.
     x, w = np.polynomial.legendre.leggauss(40)
@@ -78,6 +72,8 @@ def panelled(middle: FloatArray, half: FloatArray, series: FloatArray, law: Any)
     mean = stated if abs(stated - mean) < 1e-12 * spread else mean
     nodes, middle = nodes - mean, middle - mean
     heavy = masses.sum(axis=1) > 1e-18
+    seen = np.abs(series) > ROUNDED * np.abs(series).max(axis=1, keepdims=True)
+    orders = 1 + int(np.max(np.nonzero(seen)[1], initial=0))  # 1 for a histogram
     off_axis = atoms(nodes.ravel(), masses.ravel(), 0.0)
 
     def waves(t: ComplexArray, wide: NDArray[np.bool_]) -> ComplexArray:
@@ -86,7 +82,7 @@ def panelled(middle: FloatArray, half: FloatArray, series: FloatArray, law: Any)
         # Spherical Bessel functions, upwards in the order
         before, now = np.cos(z) / z, np.sin(z) / z
         fourier = series[wide, 0] * now + 0j
-        for k in range(1, POINTS):
+        for k in range(1, orders):
             before, now = now, (2 * k - 1) / z * now - before
             fourier += series[wide, k] * 1j**k * now
         return np.asarray(np.sum(2 * half[wide] * fourier * np.exp(1j * t[:, None] * middle[wide]), axis=1))
@@ -98,7 +94,7 @@ def panelled(middle: FloatArray, half: FloatArray, series: FloatArray, law: Any)
         The cells are so small that a few moments about their centers stand for all nodes in them.
         """
         size = CELL / 2 ** ((octave + 1) / 2)
-        wide = 2 ** (octave / 2) * half > POINTS
+        wide = 2 ** (octave / 2) * half > orders
         x, p = nodes[~wide].ravel(), masses[~wide].ravel()
         order = np.argsort(x)
         x, p = x[order], p[order]
@@ -115,7 +111,7 @@ def panelled(middle: FloatArray, half: FloatArray, series: FloatArray, law: Any)
         wide, center, moments = cells(octave)
         u = 1j * t[:, None]
         rest = waves(t, wide) - masses[wide].sum() - u[:, 0] * np.sum(masses[wide] * nodes[wide])
-        powers = u ** np.arange(2, MOMENTS)
+        powers = np.vander(u[:, 0], MOMENTS, increasing=True)[:, 2:]
         inner = np.sum(np.exp(u * center) * (powers @ moments[2:]), axis=1) + u[:, 0] * (
             expm1(u * center) @ moments[1]
         )
@@ -124,9 +120,8 @@ def panelled(middle: FloatArray, half: FloatArray, series: FloatArray, law: Any)
     def large(t: ComplexArray, octave: int) -> ComplexArray:
         wide, center, moments = cells(octave)
         u = 1j * t[:, None]
-        phi = np.sum(np.exp(u * center) * (u ** np.arange(MOMENTS) @ moments), axis=1) + waves(
-            t, heavy & wide
-        )
+        powers = np.vander(u[:, 0], MOMENTS, increasing=True)
+        phi = np.sum(np.exp(u * center) * (powers @ moments), axis=1) + waves(t, heavy & wide)
         return np.log(np.where(phi == 0, 1e-300, phi))
 
     def centered(t: ComplexArray) -> ComplexArray:
@@ -221,7 +216,7 @@ def density_panels(law: Any) -> Panels:
         mass, tail = (width * np.abs(part).max(axis=1) for part in (series, series[:, -3:]))
         # The error of a panel is weighted by its contribution to the variance.
         far = np.maximum(np.abs(left - median), np.abs(right - median)) / quartile
-        fine = (tail <= 4e-15 * mass) | (tail * (1 + far**2) < 1e-17) | (left.size > MAX_PANELS)
+        fine = (tail <= ROUNDED * mass) | (tail * (1 + far**2) < 1e-17) | (left.size > MAX_PANELS)
         # Where x is rounded too coarsely for the density the panel takes its mass from the distribution
         # function; next to a pole or a jump it becomes flat.
         rounding = EPS * np.abs(left + right) * (np.abs(series) @ np.arange(POINTS))

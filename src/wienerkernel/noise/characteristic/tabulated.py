@@ -36,14 +36,16 @@ def tabulated(direct: LogCF, unit: float = 1.0, power: int = 1, even: bool = Fal
     so keeps the relative accuracy. Cells that the polynomial does not resolve, and points that are not on a common
     ray, are evaluated directly. If phi is even, a ray and its conjugate share a table.
     """
-    rays: dict[float, tuple[ComplexArray, IntArray]] = {}
+    rays: dict[float, tuple[ComplexArray, IntArray, IntArray]] = {}
     lock = RLock()  # threads share the table of a law
     cells = int(2 * SPAN / WIDTH)
     zero = cells // 2
 
     def build(angle: float, cell: IntArray, powers: ComplexArray, state: IntArray) -> None:
         middle = -SPAN + WIDTH * (cell + 0.5)
-        t = np.exp(middle[:, None] + WIDTH / 2 * _CHEBYSHEV + 1j * angle) / unit
+        direction = np.exp(1j * angle)
+        direction = 1j * direction.imag if abs(direction.real) < SAME_RAY else direction
+        t = np.exp(middle[:, None] + WIDTH / 2 * _CHEBYSHEV) * (direction / unit)
         values = direct(t.ravel()).reshape(t.shape)
         values.imag = np.unwrap(values.imag, axis=1)
         near = cell < zero
@@ -70,9 +72,14 @@ def tabulated(direct: LogCF, unit: float = 1.0, power: int = 1, even: bool = Fal
             # A ray that differs by rounding is the same ray.
             angle = next((known for known in rays if abs(known - angle) <= SAME_RAY), angle)
             if angle not in rays:
-                rays[angle] = np.zeros((cells, DEGREE + 1), dtype=complex), np.zeros(cells, dtype=np.intp)
-            powers, state = rays[angle]
-            fresh = np.unique(cell[state[cell] == UNKNOWN])
+                rays[angle] = (
+                    np.zeros((cells, DEGREE + 1), dtype=complex),
+                    *np.zeros((2, cells), dtype=np.intp),
+                )
+            powers, state, asked = rays[angle]
+            # a polynomial costs as many values of phi as it has coefficients
+            np.add.at(asked, cell, 1)
+            fresh = np.flatnonzero((state == UNKNOWN) & (asked > DEGREE))
             if fresh.size:
                 build(angle, fresh, powers, state)
         rows = powers[cell]
@@ -83,9 +90,9 @@ def tabulated(direct: LogCF, unit: float = 1.0, power: int = 1, even: bool = Fal
         plain = state[cell] == PLAIN
         if plain.any():
             out[plain] = np.log(out[plain])
-        beyond = (state[cell] == DIRECT) | (position > cells)
+        beyond = (state[cell] == DIRECT) | (state[cell] == UNKNOWN) | (position > cells)
         if beyond.any():
-            out[beyond] = direct(t[beyond])
+            out[beyond] = off_table(t[beyond])
         return out
 
     def off_table(t: ComplexArray) -> ComplexArray:

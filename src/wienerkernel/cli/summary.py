@@ -1,0 +1,282 @@
+"""What a fit found, as numbers and as text: model, uncertainty by cause, relevance of inputs, scores and a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ..text import rounded
+from .console import scale_name, show
+
+if TYPE_CHECKING:
+    from .._typing import FloatArray
+    from ..regressor import WienerKernelRegressor
+    from .read import SampleTable
+
+__all__ = ["show_summary", "summarize"]
+
+AVERAGED = 1000
+"""Samples over which the variance of the fit, and the parts of the variance of an approximate model, are averaged."""
+REMEDIES = {
+    "noise": "reduced by more samples",
+    "model": "reduced by samples at new inputs",
+    "computational": "reduced by more neighbors or features",
+    "aleatoric": "not reduced by more samples",
+}
+ADVICE = {
+    "noise": "so more samples narrow predictions most, repeated inputs included",
+    "model": "so samples at new inputs narrow predictions most",
+    "computational": "so more neighbors or features narrow predictions most",
+    "aleatoric": "so more samples cannot narrow predictions much",
+}
+LEVELS = (0.5, 0.9)
+JUDGED = 10
+"""Samples from which the coverage of intervals is judged."""
+SLIGHT = 0.07
+"""Difference from a coverage of 0.9 that is small, even if it is more than chance."""
+
+
+def summarize(model: WienerKernelRegressor, samples: SampleTable) -> dict[str, Any]:
+    """All findings, ready for JSON: ``samples``, ``inputs``, and one entry of ``targets`` for each output."""
+    import numpy as np
+
+    from ..evaluation.report.scores import sampled_scores
+
+    X, scale, approximate = samples.X, samples.scale, hasattr(model, "approximation_")
+    y = samples.y.reshape(len(X), -1)
+    report = sampled_scores(model.posterior_) if approximate else model.score_report()
+    some = np.arange(len(X))
+    if approximate:
+        some = np.sort(np.random.default_rng(0).permutation(len(X))[:AVERAGED])
+    parts = model.uncertainty(X[some], None if scale is None else scale[some])
+    effects = _relevance(model, samples)
+    names = [column.name for column in samples.columns]
+    targets = []
+    for k, name in enumerate(samples.targets):
+        relevant = {column: float(effect) for column, effect in zip(names, effects[:, k], strict=True)}
+        found = {
+            "target": name,
+            **_model_of_output(model, k, X, y[:, k]),
+            "uncertainty": _uncertainty(model, parts, k),
+            "relevance": dict(sorted(relevant.items(), key=lambda item: -item[1])),
+            "scores": _scores(report, y[:, k], k),
+        }
+        targets.append({**found, "verdict": _verdict(found)})
+    return {
+        "samples": len(X),
+        "inputs": samples.features,
+        "approximation": str(model.approximation_) if approximate else None,
+        "targets": targets,
+    }
+
+
+def _relevance(model: WienerKernelRegressor, samples: SampleTable) -> FloatArray:
+    """Share of the variance of the fit that involves a column, alone or together with others, (columns, outputs).
+
+    This is the total-effect index of a sensitivity analysis, which takes columns for independent. All inputs of a
+    category change together.
+    """
+    import numpy as np
+
+    from ..backend import arrays
+    from ..evaluation.relevance import relevance
+    from ..posterior.separate import each
+
+    codes, decoders, at = [], [], 0
+    for column in samples.columns:
+        inputs = samples.X[:, at : at + len(column.features)]
+        at += len(column.features)
+        known, code = (
+            np.unique(inputs, axis=0, return_inverse=True) if column.kind == "category" else (None, inputs)
+        )
+        codes.append(code.reshape(len(inputs), 1).astype(float))
+        decoders.append(known)
+
+    class ByColumn:
+        """The estimate as a function of codes of categories."""
+
+        def mean(self, points: FloatArray) -> FloatArray:
+            parts = [
+                points[:, [j]] if known is None else known[points[:, j].astype(int)]
+                for j, known in enumerate(decoders)
+            ]
+            X = np.concatenate(parts, axis=1)
+            return np.asarray(each(model.posterior_, lambda p: arrays.as_numpy(p.mean(X))))
+
+    rows = np.concatenate(codes, axis=1)
+    rows = rows[np.random.default_rng(0).permutation(len(rows))[:AVERAGED]]
+    by_column = ByColumn()
+    spread = np.var(by_column.mean(rows).reshape(len(rows), -1), axis=0)
+    changes = relevance(by_column, rows) ** 2
+    shares = np.divide(changes, spread, out=np.zeros_like(changes), where=spread > 0)
+    return np.asarray(np.minimum(shares, 1.0))
+
+
+def _entry(values: Any, k: int) -> Any:
+    """Entry k of a tuple with one entry per output; otherwise what all outputs share."""
+    return values[k] if isinstance(values, tuple) else values
+
+
+def _output(values: FloatArray, k: int) -> FloatArray:
+    """Values of output k, (n,)."""
+    return values if values.ndim == 1 else values[:, k]
+
+
+def _model_of_output(model: WienerKernelRegressor, k: int, X: FloatArray, y: FloatArray) -> dict[str, Any]:
+    noise, unit = _entry(model.noise_, k), float(model.output_scale_[k])
+    mean, std = unit * noise.mean(), unit * noise.std()
+    return {
+        "kernel": rounded(repr(_entry(model.kernel_, k))),
+        "noise": rounded(repr(noise)),
+        "output_scale": unit,
+        "noise_mean": mean if abs(mean) > 1e-12 * std else 0.0,
+        "noise_std": std,
+        "findings": dict(_level_and_transform(model, k, X, y)),
+        "transform": scale_name(model, k) or None,
+    }
+
+
+def _uncertainty(model: WienerKernelRegressor, parts: Any, k: int) -> dict[str, dict[str, float]]:
+    """Standard deviation and share of the variance of a new observation by cause, averaged over the data."""
+    from ..posterior.separate import causes
+
+    total = float(_output(parts.total, k).mean())
+    found = {cause: float(_output(getattr(parts, cause), k).mean()) for cause in causes(model.posterior_)}
+    return {cause: {"std": value**0.5, "share": value / total} for cause, value in found.items()}
+
+
+def _scores(report: Any, y: FloatArray, k: int) -> dict[str, Any]:
+    """Leave-one-out scores of one output."""
+    import numpy as np
+
+    from ..evaluation.diagnostics import pit_band
+
+    pit = _output(report.pit, k)
+    errors = _output(np.broadcast_to(report.values - report.law.mean(), report.pit.shape), k)
+    mse, n = float(np.mean(errors**2)), len(pit)
+    coverage = {}
+    for level in LEVELS:
+        low, high = pit_band(n, level)
+        inside = float(np.mean(np.abs(pit - 0.5) <= 0.5 * level))
+        coverage[f"{level:g}"] = {"fraction": inside, "low": float(low) / n, "high": float(high) / n}
+    return {
+        "scored": n,
+        "log_score": float(_output(report.log_score, k).mean()),
+        "crps": float(_output(report.crps, k).mean()),
+        "rmse": mse**0.5,
+        "r2": 1 - mse / float(np.var(y)) if np.ptp(y) > 0 else None,
+        "coverage": coverage,
+    }
+
+
+def _verdict(found: dict[str, Any]) -> str:
+    """Whether to trust the intervals, what the inputs explain, and what would help, in a sentence or two."""
+    from ..palette import CAUSES
+
+    outer = found["scores"]["coverage"][f"{LEVELS[-1]:g}"]
+    shown = f"{outer['fraction']:.0%} of left-out samples in 90% intervals"
+    much = "slightly" if abs(outer["fraction"] - LEVELS[-1]) < SLIGHT else "too"
+    if found["scores"]["scored"] < JUDGED:
+        trust = f"Too few samples to check the intervals: {shown}"
+    elif outer["low"] <= outer["fraction"] <= outer["high"]:
+        trust = f"Intervals are calibrated within chance: {shown}"
+    else:
+        narrow = outer["fraction"] < LEVELS[-1]
+        trust = f"Intervals are {much} {'narrow' if narrow else 'wide'}: {shown}"
+    r2 = found["scores"]["r2"]
+    if r2 is None:
+        explained = f"{found['target']} does not vary"
+    elif r2 <= 0.05:
+        explained = f"the inputs hardly explain {found['target']} (R^2 {r2:.2f})"
+    else:
+        explained = f"the inputs explain {r2:.0%} of the variance of {found['target']}"
+    cause, part = max(found["uncertainty"].items(), key=lambda item: float(item[1]["share"]))
+    return (
+        f"{trust}, and {explained}. "
+        f"{part['share']:.0%} of the variance of a new observation is {CAUSES[cause]}, {ADVICE[cause]}."
+    )
+
+
+def show_summary(summary: dict[str, Any]) -> None:
+    """Show the findings as text."""
+    from ..io.tables import shortened
+
+    several = len(summary["targets"]) > 1
+    names = ", ".join(found["target"] for found in summary["targets"])
+    show(f"{summary['samples']} samples of {names} against {shortened(summary['inputs'])}")
+    for found in summary["targets"]:
+        if several:
+            show(f"\n{found['target']}", style="bold underline")
+        _show_output(found, summary)
+
+
+def _show_output(found: dict[str, Any], summary: dict[str, Any]) -> None:
+    from ..palette import CAUSES
+
+    show("fitted model", style="bold")
+    show(f"  kernel     {found['kernel']}")
+    if found["output_scale"] != 1:
+        show(
+            f"  scale      {found['output_scale']:.4g}, a factor of the function and the noise of this output"
+        )
+    show(f"  noise      {found['noise']}")
+    show(f"             mean {found['noise_mean']:.4g}, standard deviation {found['noise_std']:.4g}")
+    for name, finding in found["findings"].items():
+        show(f"  {'' if name == 'shape' else name:<10} {finding}")
+    if summary["approximation"]:
+        show(f"  solution   approximate: {summary['approximation']}")
+    where = "; on the transformed scale" * bool(found["transform"])
+    show(f"standard deviation of a new observation by cause, averaged over the data{where}", style="bold")
+    width = max(10, *map(len, found["uncertainty"]))
+    for cause, part in found["uncertainty"].items():
+        show(
+            f"  {cause:<{width}} {part['std']:<9.4g} {part['share']:>4.0%}  {CAUSES[cause]}; {REMEDIES[cause]}"
+        )
+    if len(found["relevance"]) > 1:
+        show("relevance of inputs: how much of the variation of the fit involves them", style="bold")
+        width = max(10, *map(len, found["relevance"]))
+        for name, value in found["relevance"].items():
+            show(f"  {name:<{width}} {value:>4.0%}  {'█' * round(30 * value)}".rstrip())
+    scores = found["scores"]
+    of = f" of {scores['scored']} random samples" * (scores["scored"] < summary["samples"])
+    show(f"leave-one-out scores{of}", style="bold")
+    show(f"  log score  {scores['log_score']:.4f} per sample")
+    show(f"  CRPS       {scores['crps']:.4g}")
+    show(f"  RMSE       {scores['rmse']:.4g}" + ("" if scores["r2"] is None else f"; R^2 {scores['r2']:.3f}"))
+    for level, part in scores["coverage"].items():
+        show(f"  coverage   {part['fraction']:.1%} of samples in their {float(level):.0%} intervals")
+    show("verdict", style="bold")
+    show(f"  {found['verdict']}")
+
+
+def _level_and_transform(
+    model: WienerKernelRegressor, k: int, X: FloatArray, y: FloatArray
+) -> Iterator[tuple[str, str]]:
+    """What was found about the shape of the noise, its level and the transform, if any of them was asked for."""
+    from ..noise.level import LEVELS
+
+    tuned, auto = _entry(model.tuning_result_, k), model.noise == "auto"
+    if auto and tuned.shape_gain:
+        yield "shape", f"leave-one-out log score {tuned.shape_gain:+.1f} compared with normal noise"
+    elif auto:
+        yield "shape", "normal: no other shape has a clearly better leave-one-out log score"
+    if tuned is not None and (auto or model.noise_level in LEVELS):
+        evidence = f"log evidence {tuned.level_evidence or 0:+.1f}"
+        if tuned.level is not None and tuned.level.varies:
+            names = model.feature_names_in_
+            by = "the mean" if model.noise_level == "mean" else names[0] if len(names) == 1 else "the inputs"
+            level = _output(model.predict_noise_scale(X), k)
+            extent = f"between {level.min():.3g} and {level.max():.3g} times the noise"
+            yield "level", f"varies with {by} {extent} ({evidence})"
+        elif tuned.level_evidence is None:
+            yield "level", "constant: too few samples to estimate a varying one"
+        else:
+            yield "level", f"constant: a varying one has lower evidence ({evidence})"
+    if transform := scale_name(model, k):
+        gain = None if tuned is None else tuned.transform_gain
+        yield (
+            "transform",
+            transform + ("" if gain is None else f" (log posterior {gain:+.1f} compared with none)"),
+        )
+    elif auto and (y <= 0).any():
+        yield "transform", "none: only positive observations are transformed"

@@ -1,0 +1,151 @@
+"""Predictions as columns, and intervals through pipelines and cross-validation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
+
+from .._typing import FloatArray
+from ..posterior.separate import causes
+from .unwrap import unwrapped
+
+__all__ = ["IntervalRegressor", "prediction_table"]
+
+
+def prediction_table(
+    estimator: Any,
+    X: Any,
+    *,
+    coverage: float = 0.95,
+    of: str = "observation",
+    noise_scale: ArrayLike | None = None,
+) -> Any:
+    """Mean, interval and standard deviations by cause at the rows of X, as columns.
+
+    Parameters
+    ----------
+    estimator : WienerKernelRegressor or Pipeline
+        Fitted. Standard deviations of a model with a ``transform`` are on the transformed scale.
+    X : array-like of shape (m, d) or DataFrame
+    coverage : float, default=0.95
+        Probability of the equal-tailed interval from ``lower`` to ``upper``.
+    of : {"estimate", "function", "observation"}, default="observation"
+    noise_scale : array-like of shape (m,), default=None
+
+    Returns
+    -------
+    DataFrame or dict of str to ndarray of shape (m,)
+        ``mean``, ``lower``, ``upper``, ``std_noise``, ``std_model``, ``std_aleatoric``, and what other parts the model has.
+        A DataFrame with the index of X if X is one. Of several outputs, names end in ``_`` and the name of the output.
+
+    Examples
+    --------
+    >>> from wienerkernel import RBF, WienerKernelRegressor, prediction_table
+    >>> model = WienerKernelRegressor(RBF(1.0), tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
+    >>> table = prediction_table(model, [[0.5]])
+    >>> {name: round(float(values[0]), 2) for name, values in table.items()}
+    {'mean': 0.5, 'lower': -1.93, 'upper': 2.93, 'std_noise': 0.71, 'std_model': 0.2, 'std_aleatoric': 1.0}
+    """
+    model, query = unwrapped(estimator, X)
+    if not 0 < coverage < 1:
+        msg = f"coverage must lie strictly between 0 and 1, got {coverage!r}"
+        raise ValueError(msg)
+    law = model.predict_distribution(query, of, noise_scale=noise_scale)
+    parts = model.uncertainty(query, noise_scale)
+    ends = np.array([(1 - coverage) / 2, (1 + coverage) / 2])
+    lower, upper = law.ppf(ends.reshape(-1, *[1] * len(law.shape)))
+    stds = {f"std_{name}": np.sqrt(getattr(parts, name)) for name in causes(model.posterior_)}
+    columns: dict[str, FloatArray] = {}
+    for name, values in {"mean": law.mean(), "lower": lower, "upper": upper, **stds}.items():
+        if values.ndim == 1:
+            columns[name] = values
+        else:
+            outputs = getattr(model, "target_names_in_", range(1, values.shape[1] + 1))
+            columns |= {f"{name}_{output}": column for output, column in zip(outputs, values.T, strict=True)}
+    if hasattr(X, "columns") and hasattr(X, "index"):
+        return type(X)(columns, index=X.index)
+    return columns
+
+
+class IntervalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """A model or pipeline whose ``predict`` returns intervals, for ``cross_val_predict`` and the like.
+
+    Parameters
+    ----------
+    estimator : WienerKernelRegressor or Pipeline
+    coverage : float, default=0.9
+        Probability of the equal-tailed interval.
+    of : {"estimate", "function", "observation"}, default="observation"
+
+    Attributes
+    ----------
+    estimator_ : WienerKernelRegressor or Pipeline
+        Fitted.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import cross_val_predict
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from wienerkernel import IntervalRegressor, RBF, WienerKernelRegressor
+    >>> X = np.linspace(0, 6, 20)[:, None]
+    >>> model = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.1)", tuning=None)
+    >>> intervals = IntervalRegressor(make_pipeline(StandardScaler(), model), coverage=0.8)
+    >>> cross_val_predict(intervals, X, np.sin(X[:, 0]), cv=5).shape
+    (20, 2)
+    """
+
+    def __init__(self, estimator: Any, *, coverage: float = 0.9, of: str = "observation") -> None:
+        self.estimator = estimator
+        self.coverage = coverage
+        self.of = of
+
+    def fit(self, X: Any, y: ArrayLike, **options: Any) -> IntervalRegressor:
+        """Fit a clone of the estimator.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        y : array-like of shape (n,) or (n, n_y)
+        **options : dict
+            Passed to ``estimator.fit``.
+
+        Returns
+        -------
+        IntervalRegressor
+        """
+        self.estimator_ = clone(self.estimator).fit(X, y, **options)
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Lower and upper end of the interval.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+
+        Returns
+        -------
+        ndarray of shape (m, 2) or (m, n_y, 2)
+        """
+        model, X = unwrapped(self, X)
+        return np.asarray(model.predict_interval(X, self.coverage, self.of))
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: Any = None) -> float:
+        """Score of the estimator itself, the coefficient of determination.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+        y : array-like of shape (m,) or (m, n_y)
+        sample_weight : array-like of shape (m,), default=None
+
+        Returns
+        -------
+        float
+        """
+        options = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return float(self.estimator_.score(X, y, **options))

@@ -1,0 +1,139 @@
+/* Charts as inline SVG. */
+const tip = document.getElementById("tip");
+
+const show = (value) => {
+  if (value === null || !Number.isFinite(value)) return "–";
+  return String(Number(value.toPrecision(4))).replace("-", "−");
+};
+const interval = (low, high) => `${show(low)} … ${show(high)}`;
+const extent = (values) => {
+  let low = Infinity, high = -Infinity;
+  for (const value of values) {
+    if (value < low) low = value;
+    if (value > high) high = value;
+  }
+  return [low, high];
+};
+const padded = ([low, high], part = 0.04) => {
+  const margin = high > low ? part * (high - low) : Math.max(Math.abs(low), 1) * 0.5;
+  return [low - margin, high + margin];
+};
+const nearest = (values, x) => {
+  let best = 0;
+  for (let k = 1; k < values.length; k++) if (Math.abs(values[k] - x) < Math.abs(values[best] - x)) best = k;
+  return best;
+};
+
+/* Ticks at 1, 2 or 5 times a power of ten. */
+const ticks = ([low, high], count) => {
+  const raw = (high - low) / Math.max(count, 1), power = 10 ** Math.floor(Math.log10(raw));
+  const step = power * ([1, 2, 5, 10].find((factor) => factor * power >= raw * 0.999) || 10);
+  const first = Math.ceil(low / step - 1e-9), last = Math.floor(high / step + 1e-9), found = [];
+  for (let k = first; k <= last; k++) found.push(k * step);
+  return found;
+};
+
+const svg = (name, attributes, parent) => {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const key in attributes) node.setAttribute(key, attributes[key]);
+  if (parent) parent.append(node);
+  return node;
+};
+const text = (caption, attributes, parent) => {
+  const node = svg("text", attributes, parent);
+  node.textContent = caption;
+  return node;
+};
+const html = (name, className, caption, parent) => {
+  const node = document.createElement(name);
+  node.className = className;
+  node.textContent = caption;
+  parent.append(node);
+  return node;
+};
+
+const PADDING = { left: 56, right: 14, top: 22, bottom: 38 };
+
+/* Axes in the host element, and functions that draw in their coordinates. */
+const chart = (host, { x, y, xLabel, yLabel, height, describe, right = PADDING.right }) => {
+  const width = Math.max(host.clientWidth, 240), { left, top, bottom } = PADDING;
+  const root = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": describe });
+  const X = (value) => left + ((value - x[0]) / (x[1] - x[0])) * (width - left - right);
+  const Y = (value) => height - bottom - ((value - y[0]) / (y[1] - y[0])) * (height - top - bottom);
+  for (const tick of ticks(y, height / 55)) {
+    svg("line", { class: "grid", x1: left, x2: width - right, y1: Y(tick), y2: Y(tick) }, root);
+    text(show(tick), { x: left - 8, y: Y(tick) + 4, "text-anchor": "end" }, root);
+  }
+  for (const tick of ticks(x, width / 90)) {
+    svg("line", { class: "axis", x1: X(tick), x2: X(tick), y1: height - bottom, y2: height - bottom + 5 }, root);
+    text(show(tick), { x: X(tick), y: height - bottom + 18, "text-anchor": "middle" }, root);
+  }
+  svg("path", { class: "axis", d: `M${left},${height - bottom}H${width - right}` }, root);
+  text(xLabel, { x: width - right, y: height - 4, "text-anchor": "end" }, root);
+  text(yLabel, { x: 0, y: 12 }, root);
+  const id = `clip${chart.count = (chart.count || 0) + 1}`;
+  const clip = svg("clipPath", { id }, root);
+  svg("rect", { x: left, y: top, width: width - left - right, height: height - top - bottom }, clip);
+  const layer = svg("g", { "clip-path": `url(#${id})` }, root);
+  const at = (value) => value.toFixed(2);
+  const points = (xs, ys) => xs.map((value, k) => `${at(X(value))},${at(Y(ys[k]))}`);
+  const line = (xs, ys, className) =>
+    svg("path", { class: `line ${className}`, d: `M${points(xs, ys).join("L")}` }, layer);
+  const area = (xs, lows, highs, className) =>
+    svg("path", {
+      class: className,
+      d: `M${points(xs, highs).join("L")}L${points(xs, lows).reverse().join("L")}Z`,
+    }, layer);
+  const point = (px, py, opacity = 1) =>
+    svg("circle", { class: "point", cx: at(X(px)), cy: at(Y(py)), r: 3, opacity }, layer);
+  const vertical = (className) => svg("path", { class: className }, root);
+  const move = (node, value) => node.setAttribute("d", `M${at(X(value))},${top}V${height - bottom}`);
+  /* describe(x, y) returns [x to mark, lines of the tooltip]. */
+  const hover = (describe, choose) => {
+    const cross = vertical("cross");
+    const position = (event) => {
+      const box = root.getBoundingClientRect(), px = ((event.clientX - box.left) / box.width) * width;
+      const py = ((event.clientY - box.top) / box.height) * height;
+      return [
+        x[0] + ((px - left) / (width - left - right)) * (x[1] - x[0]),
+        y[0] + ((height - bottom - py) / (height - top - bottom)) * (y[1] - y[0]),
+      ];
+    };
+    root.addEventListener("pointermove", (event) => {
+      const [mark, lines] = describe(...position(event));
+      move(cross, mark);
+      tip.textContent = lines.join("\n");
+      tip.hidden = false;
+      const wide = document.documentElement.clientWidth, half = tip.offsetWidth + 16;
+      const beside = event.clientX + half > wide ? Math.max(event.clientX - half, 4) : event.clientX + 16;
+      tip.style.left = `${beside + window.scrollX}px`;
+      tip.style.top = `${event.clientY + window.scrollY + 14}px`;
+    });
+    root.addEventListener("pointerleave", () => {
+      tip.hidden = true;
+      cross.removeAttribute("d");
+    });
+    if (choose) root.addEventListener("click", (event) => choose(position(event)[0]));
+  };
+  const distance = (x1, y1, x2, y2) => Math.hypot(X(x1) - X(x2), Y(y1) - Y(y2));
+  /* A bar of colors right of the axes. */
+  const scale = (low, high, colorOf, steps = 40) => {
+    const at = (part) => height - bottom - part * (height - top - bottom), start = width - right + 16;
+    for (let k = 0; k < steps; k++) {
+      svg("rect", { x: start, y: at((k + 1) / steps), width: 14, height: at(0) - at(1 / steps) + 0.5, fill: colorOf((k + 0.5) / steps) }, root);
+    }
+    if (!(high > low)) return text(show(low), { x: start + 20, y: at(0.5) + 4 }, root);
+    for (const tick of ticks([low, high], 5)) text(show(tick), { x: start + 20, y: at((tick - low) / (high - low)) + 4 }, root);
+  };
+  host.replaceChildren(root);
+  return { layer, X, Y, line, area, point, vertical, move, hover, distance, scale };
+};
+
+const legend = (list, entries) => {
+  list.replaceChildren();
+  for (const [className, caption] of entries) {
+    const item = html("li", "", "", list);
+    html("i", `swatch ${className}`, "", item);
+    item.append(caption);
+  }
+};

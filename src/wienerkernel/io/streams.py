@@ -1,0 +1,236 @@
+"""Streams from files and from Dask collections, and predictions of Dask collections."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._typing import FloatArray
+from ..scale.stream import Batch, Stream
+from ..streams import Files, is_dask
+from ..validation import largest
+from .tables import NAMELESS, check_names, open_table
+
+__all__ = ["as_stream", "expanded", "predicted", "workers"]
+
+BATCH = 2**16
+"""Rows that are read from a file at a time."""
+
+
+def as_stream(X: Any, y: Any, noise_scale: Any = None) -> Stream:
+    """A stream of X and y: columns of files given by name, or Dask collections with the same partitions."""
+    if is_dask(X):
+        return _dask_stream(X, y, noise_scale)
+    return _file_stream(X if isinstance(X, Files) else Files(X), y, noise_scale)
+
+
+@contextmanager
+def workers(address: str | None, timeout: float = 10.0) -> Iterator[None]:
+    """Streams are read by the workers of the Dask scheduler at this address; without one, by this process."""
+    if address is None:
+        yield
+        return
+    try:
+        distributed = import_module("distributed")
+    except ImportError:
+        raise ImportError("a scheduler needs Dask: pip install 'wienerkernel[dask]'") from None
+    try:
+        client = distributed.Client(address, timeout=timeout, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"no Dask scheduler answers at {address}: {error}") from None
+    with client, client.as_current():
+        yield
+
+
+def expanded(pattern: str | os.PathLike[str]) -> list[str]:
+    """The files that a pattern stands for, sorted by name."""
+    text = os.fspath(pattern)
+    if Path(text).is_dir():
+        raise ValueError(f"{text} is a directory: use a pattern such as {os.path.join(text, '*.parquet')!r}")  # noqa: PTH118
+    if Path(text).exists() or not glob.has_magic(text):
+        return [text]
+    if found := sorted(name for name in glob.glob(text, recursive=True) if Path(name).is_file()):  # noqa: PTH207
+        return found
+    raise FileNotFoundError(f"no file matches {text!r}")
+
+
+def _file_stream(files: Files, target: Any, noise_scale: Any) -> Stream:
+    single = isinstance(target, str)
+    targets = [target] if single else target
+    if not (isinstance(targets, list | tuple) and targets and all(isinstance(name, str) for name in targets)):
+        raise ValueError(f"y must be the name of a column of the files, or a list of names, got {target!r}")
+    if noise_scale is not None and not isinstance(noise_scale, str):
+        raise ValueError(f"noise_scale must be the name of a column of the files, got {type(noise_scale)}")
+    paths = expanded(files.pattern)
+    further = [*targets, *([] if noise_scale is None else [noise_scale])]
+    if isinstance(files.inputs, str):
+        raise TypeError(f"inputs must be a list of names of columns, got {files.inputs!r}")
+    names = None if files.inputs is None else list(files.inputs)
+    for used in (further, [*targets, *(names or ())]):
+        if twice := [name for name in used if used.count(name) > 1]:
+            raise ValueError(f"column {twice[0]!r} is used twice: as y, as noise_scale or as an input")
+    first: list[str] = []
+    for path in paths:
+        with open_table(path) as table:
+            named = [name for name in table.names if not NAMELESS.fullmatch(name)]
+            first = first or named
+            check_names(path, further + (first if names is None else names), table.names)
+            extra = [name for name in named if name not in first] if names is None else []
+        if extra:
+            raise ValueError(f"{path} has a column {extra[0]!r}, which {paths[0]} has not: choose the inputs")
+    names = [name for name in first if name not in further] if names is None else names
+    if not names:
+        raise ValueError(f"{paths[0]}: there is no column besides {', '.join(further)} to use as input")
+    read = partial(_read_file, names=[*names, *targets], scale=noise_scale, d=len(names))
+    return Stream(paths, read, len(names), len(targets), single, tuple(names))
+
+
+def _read_file(path: str, names: list[str], scale: str | None, d: int) -> Iterator[Batch]:
+    wanted = names if scale is None else [*names, scale]
+    with open_table(path) as table:
+        for chunk in table.chunks(BATCH, wanted):
+            values = chunk.numbers(names, largest() ** 0.5)
+            factors = np.ones(len(values)) if scale is None else chunk.positive(scale, largest() ** 0.5)
+            yield values[:, :d], values[:, d:], factors
+
+
+def _dask_stream(X: Any, y: Any, noise_scale: Any) -> Stream:
+    if getattr(X, "ndim", 0) != 2:
+        raise ValueError(f"X must be a Dask DataFrame or an Array of shape (n, d), got {X!r}")
+    names = tuple(getattr(X, "columns", ()))
+    n_features, single = int(X.shape[1]), getattr(y, "ndim", 0) == 1
+    columns = {"X": X, "y": y} | ({} if noise_scale is None else {"noise_scale": noise_scale})
+    for name, collection in columns.items():
+        if not is_dask(collection):
+            raise ValueError(f"{name} must be a Dask collection like X, got {type(collection)}")
+    lengths = {name: _lengths(collection) for name, collection in columns.items()}
+    for name, collection in columns.items():
+        # never where lengths are unknown, NaN
+        if lengths[name] != lengths["X"] and lengths[name] and sum(lengths[name]) == sum(lengths["X"]):
+            columns[name] = collection.rechunk({0: lengths["X"]})
+    delayed = [_delayed(name, collection) for name, collection in columns.items()]
+    for name, parts in zip(columns, delayed, strict=True):
+        if len(parts) != len(delayed[0]):
+            raise ValueError(
+                f"X has {len(delayed[0])} partitions and {name} has {len(parts)}: take both from one Dask collection, or "
+                "call compute_chunk_sizes() on arrays with unknown chunk sizes"
+            )
+    parts = [(k, names or None, *values) for k, values in enumerate(zip(*delayed, strict=True))]
+    n_outputs = 1 if single else int(y.shape[1])
+    known = bool(names) and all(
+        isinstance(name, str) for name in names
+    )  # others count as none, as in scikit-learn
+    return Stream(parts, _read_partition, n_features, n_outputs, single, names if known else None)
+
+
+def _lengths(collection: Any) -> tuple[float, ...]:
+    """Rows of each chunk of a Dask array; empty for frames, which do not know them."""
+    return tuple(collection.chunks[0]) if hasattr(collection, "chunks") else ()
+
+
+def _delayed(name: str, collection: Any) -> list[Any]:
+    """The partitions of a collection, each with all columns."""
+    if not hasattr(collection, "chunks"):
+        return list(collection.to_delayed())
+    if collection.ndim == 2 and len(collection.chunks[1]) > 1:
+        if np.isnan(collection.shape[0]):
+            raise ValueError(f"{name} has unknown chunk sizes: call {name}.compute_chunk_sizes() first")
+        collection = collection.rechunk({1: -1})
+    return list(collection.to_delayed().ravel())
+
+
+def _read_partition(part: Any) -> Iterator[Batch]:
+    k, names, X, y, *more = part
+    inputs = _numbers(f"X, partition {k}", X, names)
+    outputs = _numbers(f"y, partition {k}", y, None)
+    scale = _numbers(f"noise_scale, partition {k}", more[0], None) if more else np.ones((len(inputs), 1))
+    for name, values in (("y", outputs), ("noise_scale", scale)):
+        if len(values) != len(inputs):
+            raise ValueError(
+                f"partition {k} has {len(inputs)} rows of X and {len(values)} of {name}: take both from one Dask collection"
+            )
+    if not np.all(scale > 0):
+        row = int(np.argmin(scale[:, 0]))
+        raise ValueError(f"noise_scale, partition {k}, row {row}: {scale[row, 0]:g} is not positive")
+    if len(inputs):
+        yield inputs, outputs, scale[:, 0]
+
+
+def _numbers(where: str, values: Any, names: Sequence[str] | None) -> FloatArray:
+    """A pandas object or an array as finite numbers (n, k)."""
+    table = np.asarray(values)
+    table = table if table.ndim == 2 else table[:, None]
+    try:
+        numbers = table.astype(np.float64)
+        good = np.isfinite(numbers) & (np.abs(numbers) <= largest() ** 0.5)
+    except (TypeError, ValueError):
+        good = np.array([[_is_number(cell) for cell in row] for row in table.tolist()], dtype=bool)
+        numbers = table
+    if not good.all():
+        row, column = np.argwhere(~good)[0]
+        name = column if names is None else repr(names[column])
+        raise ValueError(
+            f"{where}, row {row}, column {name}: {table[row, column]!r} is not a finite number that can be squared"
+        )
+    return np.asarray(numbers, dtype=np.float64)
+
+
+def _is_number(cell: Any) -> bool:
+    return isinstance(cell, int | float) and bool(np.isfinite(cell))
+
+
+def predicted(model: Any, X: Any, return_std: bool, other: bool) -> Any:
+    """Predictions of a Dask collection, as a lazy one: a DataFrame gives Series with its index, or DataFrames."""
+    if other:
+        raise ValueError(
+            "predictions of a Dask collection are the mean, or with return_std=True mean and deviation"
+        )
+    n_outputs = 0 if model.posterior_.single_output else len(model.output_scale_)
+    number = (1 + return_std) * max(1, n_outputs)
+    found = _mapped(_Predict(model, return_std, number), X, number)
+    columns = found if hasattr(X, "chunks") else found[list(range(found.shape[1]))]
+    frame = not hasattr(X, "chunks")
+
+    def part(first: int) -> Any:
+        if n_outputs:
+            wanted = range(first * n_outputs, (first + 1) * n_outputs)
+            return columns[list(wanted)] if frame else columns[:, wanted.start : wanted.stop]
+        return columns[first] if frame else columns[:, first]
+
+    return (part(0), part(1)) if return_std else part(0)
+
+
+class _Predict:
+    """Mean, and standard deviation if asked for, as columns (m, k)."""
+
+    def __init__(self, model: Any, return_std: bool, n_columns: int) -> None:
+        self.model, self.return_std, self.n_columns = model, return_std, n_columns
+
+    def __call__(self, X: Any) -> FloatArray:
+        if not len(X):
+            return np.empty((0, self.n_columns))
+        found = self.model.predict(X, return_std=self.return_std)
+        parts = found if self.return_std else (found,)
+        return np.concatenate([part.reshape(len(X), -1) for part in parts], axis=1)
+
+
+def _mapped(function: Any, X: Any, n_columns: int) -> Any:
+    """Apply a function from (m, d) to (m, k) to each partition of a Dask collection, when it is computed."""
+    if hasattr(X, "chunks"):
+        X = X if len(X.chunks[1]) == 1 else X.rechunk({1: -1})
+        chunks = X.chunks[0], (n_columns,)
+        return X.map_blocks(function, chunks=chunks, dtype=np.float64, meta=np.empty((0, 0)))
+    pandas = import_module("pandas")
+
+    def of_frame(frame: Any) -> Any:
+        return pandas.DataFrame(function(frame), index=frame.index)
+
+    return X.map_partitions(of_frame, meta=of_frame(X._meta))
