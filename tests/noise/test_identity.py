@@ -418,6 +418,27 @@ class TestThreads:
         for got in interleaved(waiting, lambda: logcf(t), lambda: logcf(t)):
             np.testing.assert_allclose(got, -np.log(1 - 1j * t), rtol=1e-13)
 
+    def test_cells_built_while_another_thread_reads_are_not_taken_for_known(self, monkeypatch):
+        """What another thread does between two steps of a reader is done there by the reader itself."""
+        logcf = tabulated.tabulated(lambda t: -np.log(1 - 1j * t))
+        t = np.geomspace(0.1, 10.0, 100) + 0j
+        meanwhile = [*range(20)]  # enough for every cell to be worth a polynomial
+
+        def where(*args):
+            # the reader has its polynomials and multiplies them by a power of t
+            while meanwhile and np.array_equal(args[2], 1.0):
+                meanwhile.pop()
+                logcf(t)
+            return np.where(*args)
+
+        class Interrupted:
+            def __getattr__(self, name):
+                return where if name == "where" else getattr(np, name)
+
+        values = logcf(t)
+        monkeypatch.setattr(tabulated, "np", Interrupted())
+        np.testing.assert_allclose(logcf(t), values, rtol=1e-13)
+
     def test_cumulants_that_are_integrals_keep_their_order(self):
         noise = as_noise("johnsonsu(1.0, 4.0)")
         expected = as_noise("johnsonsu(1.0, 4.0)").cumulants(8)

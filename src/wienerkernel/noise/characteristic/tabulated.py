@@ -82,15 +82,16 @@ def tabulated(direct: LogCF, unit: float = 1.0, power: int = 1, even: bool = Fal
             fresh = np.flatnonzero((state == UNKNOWN) & (asked > DEGREE))
             if fresh.size:
                 build(angle, fresh, powers, state)
-        rows = powers[cell]
+            # polynomials and what they stand for, before another thread builds more
+            rows, kind = powers[cell], state[cell]
         out: ComplexArray = rows[:, DEGREE]
         for k in range(DEGREE - 1, -1, -1):
             out = out * y + rows[:, k]
         out *= np.where(cell < zero, t**power, 1.0)
-        plain = state[cell] == PLAIN
+        plain = kind == PLAIN
         if plain.any():
             out[plain] = np.log(out[plain])
-        beyond = (state[cell] == DIRECT) | (state[cell] == UNKNOWN) | (position > cells)
+        beyond = (kind == DIRECT) | (kind == UNKNOWN) | (position > cells)
         if beyond.any():
             out[beyond] = off_table(t[beyond])
         return out
