@@ -16,6 +16,10 @@ __all__ = ["BoxCox", "Custom", "Transform", "YeoJohnson", "as_transform"]
 
 NAMES = ("log", "box-cox", "yeo-johnson")
 STEP = 1e-5
+NONE = 1.0
+"""Exponent of a transform that changes nothing but the units."""
+EXPONENT_STD = 0.5
+"""Standard deviation of the normal prior of an exponent about `NONE`: the logarithm needs clear evidence of few data."""
 
 
 class Transform(ABC):

@@ -59,9 +59,22 @@ def test_the_value_is_the_density_with_the_trend_integrated_out():
     log_density -= 0.5 * len(z) * np.log(2 * np.pi)
     log_density += np.sum(joint.transform_at(values).log_derivative(joint.data.y))
     weights, shared = values[joint.level], values[: joint.parameters.n_kernel + 1]
-    assert joint(values)[0] == pytest.approx(
-        log_density - 0.5 * (weights @ weights + shared @ shared), rel=1e-11
-    )
+    # the exponent has the prior N(1, 0.5^2)
+    priors = -0.5 * (weights @ weights + shared @ shared) - 2 * (values[-1] - 1) ** 2
+    assert joint(values)[0] == pytest.approx(log_density + priors, rel=1e-11)
+
+
+def test_few_samples_do_not_make_the_response_logarithmic():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 6, (400, 1))
+    y = np.exp(np.sin(X[:, 0]) + 0.1 * rng.normal(size=400))
+    normal = 10 + np.sin(X[:, 0]) + 0.5 * rng.normal(size=400)  # hardly any difference from its logarithm
+    assert WienerKernelRegressor(noise="auto").fit(X, y).tuning_result_.transform.lam < 0.1
+    exponents = [
+        WienerKernelRegressor(noise="auto").fit(X[k : k + 25], normal[k : k + 25]).tuning_result_.transform.lam
+        for k in range(0, 400, 25)
+    ]
+    assert np.mean(np.array(exponents) > 0.5) > 0.9
 
 
 def test_the_information_about_the_noise_is_fishers():

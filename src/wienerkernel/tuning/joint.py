@@ -25,7 +25,7 @@ from ..noise.family import Family
 from ..noise.level import BOUND, FittedMean, Level, features
 from ..smoother import Smoother
 from ..smoother.leave_one_out import weighted_residual
-from ..transform import Transform
+from ..transform import EXPONENT_STD, NONE, Transform
 from .data import Data, Parameters
 from .laplace import averaged_level, fisher_information, level_covariance
 from .likelihood import by_regularizer
@@ -41,9 +41,6 @@ MEMORY = 20
 MEAN_ROUNDS = 2
 JITTER = 1e-10
 
-NONE = 1.0
-"""Exponent of a transform that changes nothing but the units."""
-
 Prior = Callable[[FloatArray], tuple[float, FloatArray]]
 Bounds = list[tuple[float, float]]
 
@@ -53,7 +50,7 @@ class JointLikelihood:
     """Log posterior density of kernel, noise level and transform, as a function of one vector.
 
     Its entries are those of ``parameters`` (kernel, standard deviation of the noise), the weights of the level, and the
-    exponent of the transform where it is free.
+    exponent of the transform where it is free. The exponent has a normal prior about that of no transform.
 
     Parameters
     ----------
@@ -147,7 +144,9 @@ class JointLikelihood:
         gradient[: self._n_shared] += by_prior
         gradient[self.level] = self.phi.T @ (by_log_scale * slope) - self.precision * weights
         if self.transform is not None and self.transform.free:
-            gradient[-1] = self._by_exponent(values, of_residual)
+            excess = (values[-1] - NONE) / EXPONENT_STD
+            value -= 0.5 * float(excess**2)
+            gradient[-1] = self._by_exponent(values, of_residual) - excess / EXPONENT_STD
         return value, gradient
 
     def _trend_determinant(self, smoother: Smoother) -> float:

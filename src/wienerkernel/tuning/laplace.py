@@ -11,6 +11,7 @@ from .._typing import FloatArray
 from ..backend.linalg import NotPositiveDefiniteError
 from ..noise.level import log_slope
 from ..smoother.leave_one_out import projected_inverse
+from ..transform import EXPONENT_STD
 
 if TYPE_CHECKING:
     from .joint import JointLikelihood
@@ -97,6 +98,7 @@ def _prior_precision(objective: JointLikelihood, values: FloatArray, width: Floa
         precision[shared, k] = change / (2 * STEP)
     diagonal = precision.diagonal().copy()
     diagonal[objective.level] = objective.precision
+    diagonal[objective.level.stop :] = EXPONENT_STD**-2
     with np.errstate(divide="ignore"):
         np.fill_diagonal(precision, np.where(diagonal > 0, diagonal, 12 / width**2))
     return precision
