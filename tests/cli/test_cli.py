@@ -634,6 +634,50 @@ def test_plan_spreads_its_candidates_over_several_inputs(run, tmp_path):
     assert run("plan", tmp_path / "m.wk", "--at", "x1=0.1,x2=0.5", "--std", "0.05")[1] == shown
 
 
+@pytest.fixture(scope="module")
+def two_targets(tmp_path_factory):
+    """Data with two targets, and a folder with two files: one has a model each, the other a common model."""
+    x = np.linspace(-2, 2, 12)[:, None]
+    noise = np.random.default_rng(0).normal(size=(12, 2))
+    Y = np.exp(np.hstack([np.sin(x), 5 + x]) + [0.1, 0.5] * noise)
+    folder = tmp_path_factory.mktemp("two")
+    for file, transform in (("each", "log"), ("common", None)):
+        model = WienerKernelRegressor(1.0 * RBF(1.0), transform=transform).fit(x, Y)
+        model.target_names_in_ = np.array(["a", "b"], dtype=object)
+        save(model, folder / f"{file}.wk")
+    return x, Y, folder
+
+
+def test_plan_has_a_part_for_each_target_with_a_model_of_its_own(two_targets, run, tmp_path):
+    x, Y, folder = two_targets
+    parts = []
+    for k in range(2):
+        save(WienerKernelRegressor(1.0 * RBF(1.0), transform="log").fit(x, Y[:, k]), tmp_path / f"{k}.wk")
+        parts.append(run("plan", tmp_path / f"{k}.wk", "--at", "0.7", "--std", "0.05")[1])
+    assert parts[0] != parts[1]
+    code, shown, said = run("plan", folder / "each.wk", "--at", "0.7", "--std", "0.05")
+    assert code == 0, said
+    assert shown == f"a:\n{parts[0]}b:\n{parts[1]}"
+    assert "note: all standard deviations of b are on the transformed scale (log)\n" in said
+    assert run("plan", folder / "each.wk", "--at", "0.7", "--std", "0.05", "--target", "b")[1] == parts[1]
+
+
+def test_plan_for_one_of_the_targets_of_a_common_model(two_targets, run):
+    _, _, folder = two_targets
+    model = load(folder / "common.wk")
+    stds = model.uncertainty([[0.7]]).epistemic[0] ** 0.5
+    assert stds[1] > 2 * stds[0]
+    for name, std in zip("ab", stds, strict=True):
+        shown = run("plan", folder / "common.wk", "--at", "0.7", "--std", "0.05", "-t", name)[1]
+        assert f"the standard deviation of the function is {std:.4g} " in shown
+
+
+@pytest.mark.parametrize("file", ["each", "common"])
+def test_plan_names_the_targets_if_one_is_unknown(file, two_targets, fails):
+    said = fails("plan", two_targets[2] / f"{file}.wk", "--target", "z", expected=2)
+    assert "--target z: the model has no such target, only a, b" in said
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

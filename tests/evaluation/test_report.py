@@ -555,6 +555,73 @@ def test_page_opens_without_complaint_and_asks_for_nothing(opened, address):
     assert HOSTILE in opened.find_element("css selector", "h1").text
 
 
+SETTINGS = [{"loss": "absolute"}, {"inference": "ep"}, {"inference": "bayes", "random_state": 0}]
+
+
+@pytest.fixture(scope="module", params=SETTINGS, ids=["loss", "ep", "bayes"])
+def nonlinear(request):
+    """A model whose estimate is not linear in y, with a transform and several samples at an input."""
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.uniform(-3, 3, 15), 2)[:, None]
+    y = np.exp(np.sin(X[:, 0]) + rng.laplace(scale=0.2, size=30))
+    options = {"noise": "laplace(0, 0.2)", "transform": "log", "tuning": None, **request.param}
+    model = WienerKernelRegressor(2.0 * RBF(1.0), **options).fit(X, y)
+    return model, X, y, contents(model)
+
+
+def test_an_estimate_that_is_not_linear_in_y_has_its_own_laws(nonlinear):
+    model, _, _, told = nonlinear
+    part = told["slices"][0]
+    grid = np.array(part["x"])[:, None]
+    laws = ["estimate"] * (model.inference is None) + ["function", "observation"]
+    assert list(part["tubes"]) == list(part["densities"]) == laws
+    for law in laws:
+        quantiles = np.log(model.predict_quantiles(grid, [0.05, 0.95], of=law))
+        told_quantiles = np.stack([part["tubes"][law]["low"], part["tubes"][law]["high"]], axis=1)
+        np.testing.assert_allclose(np.array(part["mean"][0])[:, None] + told_quantiles, quantiles, atol=2e-5)
+        density = part["densities"][law]
+        for y, pdf, std in zip(density["y"], density["pdf"], density["std"], strict=True):
+            assert np.trapezoid(pdf, y) == pytest.approx(0.998, abs=0.02)
+            assert np.max(pdf) < 2 / std  # draws are not spikes
+    np.testing.assert_allclose(part["variance"]["model"], model.uncertainty(grid).model, rtol=1e-4, atol=1e-6)
+    assert told["summary"]["places"] == 15
+
+
+def test_residuals_of_an_estimate_that_is_not_linear_in_y(nonlinear, tmp_path):
+    model, X, y, told = nonlinear
+    scores, path = told["scores"], tmp_path / "report.html"
+    path.write_text(page([told]), encoding="utf-8")
+    words = " ".join(_outline(path).words)
+    if model.inference is None:
+        assert "not available with loss='absolute'" in scores["missing"]
+        assert "the prediction depends on the sample, too" in words
+        law = model.predict_distribution(X, "observation")
+        seen = scores["residuals"][0]
+        np.testing.assert_allclose(seen["observed"], y, rtol=1e-4)
+        np.testing.assert_allclose(seen["against"][0]["x"], law.mean(), rtol=1e-4)
+        expected = score_report(model, X, y).standardized
+        np.testing.assert_allclose(seen["standardized"], expected, rtol=1e-3, atol=1e-4)
+    else:
+        assert scores["summary"]["log_score"] == pytest.approx(score_report(model).log_score.mean(), rel=1e-4)
+        assert "mean predicted from the other samples" in words
+    assert f"not linear in y ({model.posterior_.setting})" in words
+
+
+def test_page_of_an_estimate_that_is_not_linear_in_y(nonlinear, chromium, tmp_path):
+    model, _, _, told = nonlinear
+    path = tmp_path / "report.html"
+    path.write_text(page([told]), encoding="utf-8")
+    console_errors(chromium)
+    chromium.get(path.as_uri())
+    assert console_errors(chromium) == []
+    laws = 3 if model.inference is None else 2
+    assert len(chromium.find_elements("css selector", ".tubes svg path.area")) == laws
+    assert len(_density(chromium)) == laws
+    assert len(chromium.find_elements("css selector", ".diagnostics svg")) == (0 if laws == 3 else 3)
+    assert len(chromium.find_elements("css selector", ".residuals svg")) == 3
+    assert chromium.find_element("css selector", ".density figcaption").text.startswith("Densities at x = ")
+
+
 def test_slider_chooses_the_density_by_keyboard(opened):
     slider = opened.find_elements("css selector", ".chooser input")[0]
     before, label, others = _density(opened)[:3], slider.get_attribute("aria-valuetext"), _density(opened, 1)

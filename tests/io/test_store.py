@@ -19,6 +19,7 @@ from sklearn.gaussian_process import kernels as sk
 
 from wienerkernel import (
     RBF,
+    Actions,
     Constant,
     EpsilonInsensitive,
     Expansion,
@@ -1339,6 +1340,42 @@ def test_approximate_models_predict_bit_for_bit_what_was_saved(approximation, op
                 fitted.partial_fit(Z, np.sin(Z[:, 0]))
 
 
+ACTIONS = [
+    Actions("subset", 9, 3),
+    Actions("cholesky", 12),
+    Actions(np.random.default_rng(5).standard_normal((40, 9)), 6),
+    Actions(np.asfortranarray(np.random.default_rng(6).standard_normal((40, 7)))),
+]
+
+
+@pytest.mark.parametrize("approximation", ACTIONS, ids=["subset", "cholesky", "some columns", "all columns"])
+@pytest.mark.parametrize("trend", [None, "linear"])
+def test_models_with_actions_predict_bit_for_bit_what_was_saved(approximation, trend, tmp_path):
+    model = approximate(approximation, trend=trend)
+    other = through_file(model, tmp_path)
+    Z = np.random.default_rng(3).uniform(-3, 3, size=(7, 2))
+    for asked in (
+        lambda m: m.predict(Z),
+        lambda m: m.predict(Z, return_cov=True)[1],
+        lambda m: m.uncertainty(Z).noise,
+        lambda m: m.uncertainty(Z).model,
+        lambda m: m.uncertainty(Z).computational,
+        lambda m: m.predict_distribution(Z[:2], "estimate").ppf(0.9),
+        lambda m: m.predict_distribution(Z[:2], "observation").ppf(0.9),
+        lambda m: m.sample_y(Z, 2),
+    ):
+        np.testing.assert_array_equal(asked(model), asked(other), strict=True)
+    for given, found in (
+        (model.approximation, other.approximation),
+        (model.approximation_, other.approximation_),
+    ):
+        np.testing.assert_array_equal(found.kind, given.kind)
+        assert (found.number, found.random_state) == (given.number, given.random_state)
+    X, y = data(40)
+    again = clone(other).fit(X, y, np.linspace(0.5, 2, 40))
+    np.testing.assert_array_equal(again.predict(Z), model.predict(Z))
+
+
 def test_several_outputs_of_an_approximate_model_are_kept(tmp_path):
     X, y = data(40, 3)
     model = WienerKernelRegressor(RBF(0.9), noise="norm(0, 0.1)", tuning=None, approximation=Features(12))
@@ -1413,7 +1450,7 @@ def test_absurd_models_of_other_kinds_are_refused_or_predict(seed, kind, tmp_pat
     rng, path, outcomes = np.random.default_rng(seed), tmp_path / "absurd.wk", []
     victims = []
     chosen = {
-        "approximate": lambda: map(approximate, APPROXIMATIONS[:2]),
+        "approximate": lambda: map(approximate, [*APPROXIMATIONS[:2], ACTIONS[2]]),
         "nonlinear": lambda: (nonlinear(**NONLINEAR[k]) for k in (0, 2, 6, 7)),
     }
     for victim in chosen[kind]():

@@ -60,7 +60,7 @@ def test_each_action_helps_and_all_of_them_are_exact(kind, trend):
         np.testing.assert_allclose(a, b, atol=1e-9)
 
 
-def test_what_is_refused(tmp_path):
+def test_what_is_refused():
     X, y, _ = problem()
     with pytest.raises(ValueError, match="must have 40 rows"):
         fitted(Actions(np.ones((3, 2))), X, y)
@@ -73,5 +73,3 @@ def test_what_is_refused(tmp_path):
     model = fitted(Actions("subset", 3), X, y)
     with pytest.raises(TypeError, match="cannot be extended"):
         model.partial_fit(X, y)
-    with pytest.raises(TypeError, match="cannot be saved"):
-        model.save(tmp_path / "model.wk")

@@ -71,7 +71,9 @@ def test_few_samples_do_not_make_the_response_logarithmic():
     normal = 10 + np.sin(X[:, 0]) + 0.5 * rng.normal(size=400)  # hardly any difference from its logarithm
     assert WienerKernelRegressor(noise="auto").fit(X, y).tuning_result_.transform.lam < 0.1
     exponents = [
-        WienerKernelRegressor(noise="auto").fit(X[k : k + 25], normal[k : k + 25]).tuning_result_.transform.lam
+        WienerKernelRegressor(noise="auto")
+        .fit(X[k : k + 25], normal[k : k + 25])
+        .tuning_result_.transform.lam
         for k in range(0, 400, 25)
     ]
     assert np.mean(np.array(exponents) > 0.5) > 0.9

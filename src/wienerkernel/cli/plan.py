@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -60,11 +62,15 @@ def plan(
         ),
     ] = None,
     samples: Annotated[int, option("Number of inputs to propose.", **numeric(int, 1, 100))] = 1,
+    target: Annotated[
+        str | None, option("The target to plan for, of several.", "NAME", "all", "--target", "-t")
+    ] = None,
 ) -> None:
     """Plan new samples: how many are needed, and where they help most.
 
     With --at and --std, show how many more samples bring the standard deviation at an input down to a target. In any
     case, propose inputs for new samples: within the range of the data, rounded as settings would be, or from a table.
+    Targets that have a model each are planned one by one; targets that share a model have one plan.
     """
     if (at is None) != (std is None):
         raise UsageError("--at and --std belong together: an input, and the target standard deviation there")
@@ -75,11 +81,38 @@ def plan(
         from ..io.columns import columns_of
 
         columns = columns_of(fitted, input_names(fitted))
-        if transform := scale_name(fitted):
-            say(f"note: all standard deviations are on the transformed scale ({transform})", style="yellow")
-        if at is not None and std is not None:
-            _show_number(fitted, *_place(at, columns), std, of)
-        _show_places(fitted, columns, samples, goal, candidates)
+        place = None if at is None else _place(at, columns)
+        models = _models(fitted, target)
+        for name, one in models.items():
+            if len(models) > 1:
+                show(f"{name}:", style="bold")
+            if transform := scale_name(one):
+                which = f" of {name}" * (len(models) > 1)
+                say(
+                    f"note: all standard deviations{which} are on the transformed scale ({transform})",
+                    style="yellow",
+                )
+            if place is not None and std is not None:
+                _show_number(one, *place, std, of)
+            _show_places(one, columns, samples, goal, candidates)
+
+
+def _models(model: WienerKernelRegressor, target: str | None) -> dict[str, WienerKernelRegressor]:
+    """The models to plan with, by name: those of all targets, or that of one."""
+    from ..evaluation.report.numbers import single_models, target_names
+
+    scales = model.posterior_.output_scale
+    names, models = target_names(getattr(model, "target_names_in_", None), len(scales)), single_models(model)
+    if target is None:
+        return dict(zip(names if len(models) > 1 else ["all"], models, strict=True))
+    if target not in names:
+        raise UsageError(f"--target {target}: the model has no such target, only {', '.join(names)}")
+    k = names.index(target)
+    if len(models) > 1:
+        return {target: models[k]}
+    one = copy(model)
+    one.posterior_ = replace(model.posterior_, output_scale=scales[[k]])
+    return {target: one}
 
 
 def _place(at: Sequence[str], columns: list[Column]) -> tuple[str, list[float]]:

@@ -20,7 +20,7 @@ from ..posterior.posterior import observation_scale
 from ..posterior.transformed import TransformedDistribution
 from ..transform import Transform
 from .base import NonlinearPosterior
-from .coordinates import DROPPED, Coordinates
+from .coordinates import DROPPED, Coordinates, Observed
 from .propagation import Cavity, GaussianPosterior, Propagation
 from .sampling import Draws
 
@@ -181,6 +181,8 @@ class CoordinatePosterior(NonlinearPosterior):
 
     laws: tuple[str, ...] = ("function", "observation")
     """The random variables at x that the model has."""
+    observed: Observed
+    """The samples."""
 
     def __init__(
         self,
@@ -194,6 +196,11 @@ class CoordinatePosterior(NonlinearPosterior):
     ) -> None:
         super().__init__(setting, noise, level, transform)
         self.coordinates, self.estimate, self.weights = coordinates, estimate, weights
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return len(self.observed.y)
 
     def normal_root(self, phi: FloatArray) -> FloatArray:
         """Rows whose squared lengths, with the rest, are the variance of f(x) that the law of w leaves out, (m, k)."""
@@ -221,6 +228,10 @@ class CoordinatePosterior(NonlinearPosterior):
     def uncertainty(self, X: FloatArray, noise_scale: FloatArray | None = None) -> Uncertainty:
         """Variances by cause at the rows of X."""
         return self.mean_and_uncertainty(X, noise_scale)[1]
+
+    def common_uncertainty(self, X: FloatArray) -> Uncertainty:
+        """Variances by cause at the rows of X; there is one output."""
+        return self.uncertainty(X)
 
     def mean_and_epistemic(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Estimate and variance of f at the rows of X."""

@@ -24,7 +24,7 @@ CHUNK = 65_536
 FINISHED = 2**20
 """Rows after which sums of kernel values become sums of features, before rounding errors add up."""
 BLOCK = 2**21
-"""Features that are computed at a time on a CPU."""
+"""Features, or audit functions, that are computed at a time on a CPU."""
 
 Chunk = tuple[int, FloatArray, FloatArray, FloatArray]
 """Number of the first row, X (c, d), targets y0 (c, n_y) and noise scales (c,)."""
@@ -172,14 +172,15 @@ def _products(
 ) -> tuple[Array, Array, Array]:
     """F'F, of which the lower triangle counts, F'y and F'psi, block by block, where the data are.
 
-    A block of features is so small that the allocator reuses its memory, without page faults.
+    A block of features and audit functions is so small that the allocator reuses its memory, without page faults.
     """
     xp: Any = arrays.namespace(X)
     gram: Any = 0.0
     targets: Any = 0.0
     of_audit: Any = 0.0
     root = float(np.sqrt(audit.variance))
-    for part in arrays.slices(len(X), max(256, BLOCK // inducing.number) if arrays.is_numpy(X) else CHUNK):
+    widest = max(inducing.number, 2 * len(audit.frequencies))
+    for part in arrays.slices(len(X), max(256, BLOCK // widest) if arrays.is_numpy(X) else CHUNK):
         weight = 1 / scale[part, None]
         F = inducing.summands(X[part])
         if xp.any(weight != 1):

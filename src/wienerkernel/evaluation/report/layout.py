@@ -19,6 +19,11 @@ from ..diagnostics import BAND, pit_band
 __all__ = ["page"]
 
 TABLE_ROWS = 13
+LEFT_OUT = "its mean predicted from the other samples, in units of its predicted standard deviation"
+SEEN = (
+    "its predicted mean, in units of its predicted standard deviation; the prediction depends on the sample, too, so "
+    "residuals of new samples are larger"
+)
 
 
 def page(
@@ -73,6 +78,7 @@ def _model(report: dict[str, Any], number: int, several: bool) -> str:
         "curves": "".join(_curve_table(report, part) for part in report["slices"]),
         "hyperparameters": _hyperparameters(report),
         "band": _percent(BAND),
+        "residual": SEEN if "missing" in report["scores"] else LEFT_OUT,
     }
     return Template(_resource("model.html")).substitute(parts)
 
@@ -123,6 +129,8 @@ def _lead(report: dict[str, Any]) -> str:
     )
     if summary["approximation"]:
         text += f" The solution is approximate: {summary['approximation']}."
+    if summary["nonlinear"]:
+        text += f" The estimate is not linear in {report['targets'][0]} ({summary['nonlinear']}): its laws are approximate."
     if len(report["slices"]) < len(report["inputs"]):
         text += f" Shown are the {len(report['slices'])} most relevant inputs."
     if transform := report["summary"]["transform"]:
@@ -278,13 +286,13 @@ def _curve_table(report: dict[str, Any], part: dict[str, Any]) -> str:
     several = len(report["targets"]) > 1
     level = _percent(report["coverage"])
     head = [part["input"], *(f"mean of {name}" if several else "mean" for name in report["targets"])]
-    head += [f"{level} interval, {name}" for name in LAWS.values()]
+    head += [f"{level} interval, {LAWS[law]}" for law in part["tubes"]]
     head += [f"std, {CAUSES[cause]}" for cause in part["variance"]]
     rows = []
     for k in at:
         means = [mean[k] for mean in part["mean"]]
         row = [_number(part["x"][k]), *map(_number, means)]
-        for law in LAWS:
+        for law in part["tubes"]:
             # of several outputs, the intervals are given relative to the mean
             center = 0.0 if several else means[0]
             low, high = (center + part["tubes"][law][end][k] for end in ("low", "high"))
@@ -304,6 +312,7 @@ def _curve_table(report: dict[str, Any], part: dict[str, Any]) -> str:
 def _hyperparameters(report: dict[str, Any]) -> str:
     rows = [("kernel", report["summary"]["kernel"], ""), ("noise", report["summary"]["noise"], "")]
     rows += [("trend", report["summary"]["trend"], "")]
+    rows += [("estimate", report["summary"]["nonlinear"], "")] * bool(report["summary"]["nonlinear"])
     rows += [("transform", report["summary"]["transform"], "response")] * bool(report["summary"]["transform"])
     rows += [(row["name"], _number(row["value"]), row["meaning"]) for row in report["hyperparameters"]]
     return _table("Hyperparameters", ["name", "value", "belongs to"], rows)

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..._typing import FloatArray
 from ...backend import arrays
+from ...losses.posterior import CoordinatePosterior, FullPosterior
 from ...palette import CAUSES
 from ...posterior import Posterior, Uncertainty
 from ...posterior.separate import SeparateOutputs, causes
@@ -48,10 +49,14 @@ def contents(
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(model)
-    posterior: Posterior = model.posterior_
-    samples, noise = posterior.smoother.samples, posterior.noise
+    posterior: Posterior | CoordinatePosterior = model.posterior_
     approximation = str(getattr(model, "approximation_", ""))
     points, outputs = observations(posterior)
+    places, setting = None, ""
+    if isinstance(posterior, CoordinatePosterior):
+        places, setting = len(posterior.observed.places), posterior.setting
+    elif not approximation:
+        places = posterior.smoother.samples.n_places
     n, d = points.shape
     inputs = default_names(model) if input_names is None else _names("input_names", input_names, d, "x")
     targets = target_names(target_name, outputs.shape[1])
@@ -62,17 +67,18 @@ def contents(
     changes = relevance(posterior, points, together)
     spread = np.where(np.ptp(outputs, axis=0) > 0, outputs.std(axis=0), 1.0)
     relevant = sorted(np.argsort(-np.max(changes / spread, axis=1), kind="stable")[:MAX_SLICES].tolist())
-    report = {
+    report: dict[str, Any] = {
         "inputs": inputs,
         "targets": targets,
         "scales": posterior.output_scale,
         "coverage": COVERAGE,
         "summary": {
             "samples": posterior.n_samples,
-            "places": None if approximation else samples.n_places,
+            "places": places,
             "approximation": approximation,
+            "nonlinear": setting,
             "kernel": rounded(repr(model.kernel_)),
-            "noise": rounded(repr(noise)),
+            "noise": rounded(repr(posterior.noise)),
             "trend": model.trend or "none",
             "transform": transform_name(posterior.transform),
         },
@@ -186,19 +192,20 @@ def _hyperparameters(model: Any, inputs: list[str], targets: list[str]) -> list[
         """The input instead of its number, for parameters that have a value for each."""
         return PER_INPUT.sub(lambda found: f", {inputs[int(found[1])]}", parameter)
 
-    kernel, noise = model.kernel_, model.noise_
+    kernel, noise, posterior = model.kernel_, model.noise_, model.posterior_
     kappa = noise.cumulants(4)
     rows = [
         (named(name), value, "kernel") for name, value in zip(kernel.names, np.exp(kernel.theta), strict=True)
     ]
+    if not isinstance(posterior, FullPosterior):
+        rows += [("ridge", model.ridge_, "regularization; by default the noise variance")]
     rows += [
-        ("ridge", model.ridge_, "regularization; by default the noise variance"),
         ("mean", kappa[0], "noise"),
         ("standard deviation", np.sqrt(kappa[1]), "noise"),
         ("skewness", kappa[2] / kappa[1] ** 1.5, "noise"),
         ("excess kurtosis", kappa[3] / kappa[1] ** 2, "noise"),
     ]
-    if not hasattr(model, "approximation_"):
+    if not (hasattr(model, "approximation_") or isinstance(posterior, CoordinatePosterior)):
         rows += [("log likelihood", model.log_likelihood(), "data, under a Gaussian process")]
     if len(targets) > 1:
         meaning = "factor of the function and the noise of this output"

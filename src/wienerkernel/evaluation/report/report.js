@@ -48,14 +48,11 @@ class Model {
   draw() {
     this.slices.forEach((slice) => slice.draw());
     if (this.report.surface) this.drawSurface();
-    if (this.report.scores.missing) {
-      this.find(".diagnostics").remove();
-      this.find(".residuals").remove();
-      this.report.scores = { done: true };
-    }
-    if (this.report.scores.done) return;
-    this.drawDiagnostics();
-    this.drawResiduals();
+    const { pit, residuals } = this.report.scores;
+    if (pit) this.drawDiagnostics();
+    else this.find(".diagnostics")?.remove();
+    if (residuals) this.drawResiduals();
+    else this.find(".residuals")?.remove();
   }
 
   drawSurface() {

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.stats import kruskal
 
 from ..._typing import FloatArray, IntArray
+from ...losses.posterior import CoordinatePosterior
 from ...posterior import Posterior
 from ...scale import ApproximatePosterior, NeighborSmoother
 from ..diagnostics import ScoreReport, leave_one_out_law, pit_band
@@ -29,21 +30,24 @@ CHANCE = 0.01
 """Probability that residuals which do not depend on something are said to do so."""
 
 
-def score_contents(posterior: Posterior, relevant: Sequence[int]) -> dict[str, Any]:
+def score_contents(posterior: Posterior | CoordinatePosterior, relevant: Sequence[int]) -> dict[str, Any]:
     """Leave-one-out scores for a report.
 
     ``scored``, ``values``, ``samples``, ``summary``, ``pit``, ``calibration``, ``pairs`` and ``residuals``, these also
-    against the inputs ``relevant``; or only ``missing``, the reason why there are none. Scores in units of y, and R^2, are
-    given for each output.
+    against the inputs ``relevant``; or only ``missing``, the reason why there are none, and the residuals of the fit if the
+    estimate is not linear in y. Scores in units of y, and R^2, are given for each output.
     """
-    approximate = isinstance(posterior, ApproximatePosterior)
+    approximate = isinstance(posterior, ApproximatePosterior | CoordinatePosterior)
     if not approximate and posterior.smoother.samples.n_places > MAX_PLACES:
         return {"missing": f"Scores are omitted: the data have more than {MAX_PLACES} distinct inputs."}
     rows = scored_rows(posterior)
     try:
         report = sampled_scores(posterior)
     except (TypeError, ValueError) as error:
-        return {"missing": f"Scores are omitted: {error}."}
+        missing: dict[str, Any] = {"missing": f"Scores are omitted: {error}."}
+        if isinstance(posterior, CoordinatePosterior):
+            missing["residuals"] = _of_fit(posterior, rows, relevant)
+        return missing
     levels = np.linspace(0.0, 1.0, 41)
     low, high = pit_band(report.pit.size, levels)
     theory, residuals = report.quantile_pairs()
@@ -71,6 +75,16 @@ def score_contents(posterior: Posterior, relevant: Sequence[int]) -> dict[str, A
         "pairs": {"noise": theory[kept], "residual": residuals[kept]},
         "residuals": _residuals(report, observed[rows], points[rows][:, relevant]),
     }
+
+
+def _of_fit(posterior: CoordinatePosterior, rows: IntArray, relevant: Sequence[int]) -> list[dict[str, Any]]:
+    """Residuals of samples that the estimate has seen."""
+    points, y = observations(posterior)
+    X, y = points[rows], y[rows]
+    scale = posterior.observed.scale[rows] / (1.0 if posterior.level is None else posterior.level(X))
+    law = posterior.distribution(X, "observation", noise_scale=scale)
+    observed = y if posterior.transform is None else posterior.transform.inverse(y)
+    return _residuals(ScoreReport.of(law, observed[:, 0], posterior.noise), observed, X[:, relevant])
 
 
 def _columns(values: Any) -> FloatArray:
@@ -116,8 +130,10 @@ def thinned(n: int, limit: int) -> IntArray:
     return np.sort(np.random.default_rng(0).choice(n, limit, replace=False))
 
 
-def scored_rows(posterior: Posterior) -> IntArray:
+def scored_rows(posterior: Posterior | CoordinatePosterior) -> IntArray:
     """Indices of the samples that a report scores: all of them, or a random selection where that would take long."""
+    if isinstance(posterior, CoordinatePosterior):
+        return thinned(posterior.n_samples, MAX_SCORED)
     smoother: Any = posterior.smoother
     n = len(smoother.targets)  # features keep a random sample of the rows
     if isinstance(smoother, NeighborSmoother):
@@ -129,7 +145,7 @@ def scored_rows(posterior: Posterior) -> IntArray:
     return thinned(n, min(MAX_SCORED, max(100, MAX_WEIGHTS // weights)))
 
 
-def sampled_scores(posterior: Posterior) -> ScoreReport:
+def sampled_scores(posterior: Posterior | CoordinatePosterior) -> ScoreReport:
     """The leave-one-out scores of `score_report`, of `scored_rows`."""
     return ScoreReport.of(*leave_one_out_law(posterior, scored_rows(posterior)), posterior.noise)
 

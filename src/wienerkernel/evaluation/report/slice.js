@@ -3,6 +3,8 @@ class Slice {
   constructor(model, part, name) {
     this.model = model;
     this.part = part;
+    this.laws = Object.fromEntries(Object.entries(LAWS).filter(([law]) => law in part.tubes));
+    this.exact = model.report.summary.nonlinear ? "" : "exact ";
     this.node = document.getElementById("slice").content.cloneNode(true).firstElementChild;
     model.find(".slices").append(this.node);
     this.find = (selector) => this.node.querySelector(selector);
@@ -15,12 +17,12 @@ class Slice {
     const several = model.report.slices.length > 1;
     this.find("h2").textContent = several ? `Along ${part.input}` : "The fitted curve";
     this.find(".hint").textContent = this.explain();
-    this.find(".tubes figcaption").textContent = `Mean and exact ${level} intervals`;
+    this.find(".tubes figcaption").textContent = `Mean and ${this.exact}${level} intervals`;
     this.find(".causes figcaption").textContent = "Variance of a new observation, by cause";
-    const tubes = Object.entries(LAWS).map(([law, name]) => [law, name]).reverse();
+    const tubes = Object.entries(this.laws).reverse();
     legend(this.find(".tubes .legend"), [["stroke mean", "mean"], ...tubes, ["point", "data"]]);
     legend(this.find(".density .legend"), [
-      ...Object.entries(LAWS).map(([law, name]) => [`stroke ${law}`, name]),
+      ...Object.entries(this.laws).map(([law, name]) => [`stroke ${law}`, name]),
       ["stroke dashed soft", "normal law with the same variance"],
     ]);
     legend(this.find(".causes .legend"), Object.entries(model.causes));
@@ -46,7 +48,7 @@ class Slice {
     const { part, model: { report, output, causes: CAUSES } } = this, target = report.targets[output];
     const mean = part.mean[output], data = part.data.y[output], scale = report.scales[output];
     const shifted = (law, end) => part.tubes[law][end].map((value, k) => mean[k] + scale * value);
-    const curves = Object.fromEntries(Object.keys(LAWS).map((law) => [law, [shifted(law, "low"), shifted(law, "high")]]));
+    const curves = Object.fromEntries(Object.keys(this.laws).map((law) => [law, [shifted(law, "low"), shifted(law, "high")]]));
     const opacity = part.data.nearness.map((value) => value ** 2);
     const near = data.filter((_, k) => opacity[k] >= 0.05);
     const x = extent(part.x);
@@ -57,7 +59,7 @@ class Slice {
       ...names, x, y, height: 380,
       describe: `Mean and intervals of ${target} along ${part.input}`,
     });
-    for (const law of ["observation", "function", "estimate"]) tubes.area(part.x, ...curves[law], `area ${law}`);
+    for (const law of Object.keys(curves).reverse()) tubes.area(part.x, ...curves[law], `area ${law}`);
     tubes.line(part.x, mean, "mean");
     data.forEach((value, k) => {
       if (opacity[k] >= 0.05) tubes.point(part.data.x[k], value, opacity[k]);
@@ -67,7 +69,7 @@ class Slice {
       return [part.x[k], [
         `${part.input} = ${show(part.x[k])}`,
         `mean ${show(mean[k])}`,
-        ...Object.entries(LAWS).map(([law, name]) => `${name}, ${level}: ${interval(curves[law][0][k], curves[law][1][k])}`),
+        ...Object.entries(this.laws).map(([law, name]) => `${name}, ${level}: ${interval(curves[law][0][k], curves[law][1][k])}`),
       ]];
     }, (px) => this.choose(px));
 
@@ -119,7 +121,7 @@ class Slice {
     const mean = part.mean[output][k], scale = report.scales[output];
     const caption = `${part.input} = ${show(part.x[k])}`;
     this.find("label").textContent = caption;
-    const intervals = Object.entries(LAWS).map(
+    const intervals = Object.entries(this.laws).map(
       ([law, name]) => `${name} ${interval(mean + scale * part.tubes[law].low[k], mean + scale * part.tubes[law].high[k])}`);
     const stds = Object.entries(CAUSES).map(
       ([cause, name]) => `${name} ${show(scale * Math.sqrt(part.variance[cause][k]))}`);
@@ -132,7 +134,7 @@ class Slice {
 
   drawDensity(position, mean, caption) {
     const { report, output } = this.model, laws = [], scale = report.scales[output], target = report.targets[output];
-    for (const law of ["observation", "function", "estimate"]) {
+    for (const law of Object.keys(this.laws).reverse()) {
       const all = this.part.densities[law];
       if (!all || !(all.std[position] > 0)) continue;
       const std = scale * all.std[position], center = mean + scale * all.mean[position];
@@ -143,8 +145,8 @@ class Slice {
       laws.push({ law, ys, pdf, spread, gaussian, std, peak: extent(pdf)[1] });
     }
     const host = this.find(".density .plot");
-    this.find(".density figcaption").textContent = `Exact densities at ${caption}` +
-      (this.part.densities.estimate ? "" : "; the estimate is discrete and has no density");
+    this.find(".density figcaption").textContent = `${this.exact ? "Exact densities" : "Densities"} at ${caption}` +
+      (this.part.densities.estimate !== null ? "" : "; the estimate is discrete and has no density");
     if (!laws.length) return host.replaceChildren();
     const wide = laws[0];
     /* a narrow law may be a spike: it is clipped so that the others stay visible */

@@ -13,9 +13,9 @@ from ..._typing import FloatArray, IntArray
 from ...backend import arrays
 from ...law import LinearCombination
 from ...law.mixed import MixedLaw
+from ...losses.posterior import CoordinatePosterior, DrawnWeights
 from ...noise.level import Level
 from ...posterior import Posterior
-from ...posterior.distribution import OF
 from ...posterior.separate import causes
 from ...smoother.samples import Samples
 from ..relevance import exclusive
@@ -46,8 +46,11 @@ PEAK = 5.0
 """Height, in units of 1 / std, at which a density is clipped: that of a gamma variable may be infinite."""
 
 
-def observations(posterior: Posterior) -> tuple[FloatArray, FloatArray]:
+def observations(posterior: Posterior | CoordinatePosterior) -> tuple[FloatArray, FloatArray]:
     """The samples that a model was fitted to, X (n, d) and y (n, n_y); of a stream, their means at each input."""
+    if isinstance(posterior, CoordinatePosterior):
+        observed = posterior.observed
+        return observed.places[observed.index], observed.y[:, None]
     samples: Any = posterior.smoother.samples
     if isinstance(samples, Samples) and samples.count is not None:
         return arrays.as_numpy(samples.places), samples.means(posterior.observed())
@@ -120,7 +123,7 @@ def path(points: FloatArray, j: int) -> Path:
 
 
 def slices(
-    posterior: Posterior,
+    posterior: Posterior | CoordinatePosterior,
     points: FloatArray,
     outputs: FloatArray,
     shown: IntArray,
@@ -133,6 +136,9 @@ def slices(
     do not include the scales of the outputs.
     """
     d = points.shape[1]
+    kernel = (
+        posterior.coordinates if isinstance(posterior, CoordinatePosterior) else posterior.smoother
+    ).kernel
     slow = posterior.noise.costly or posterior.noise.discrete
     n_grid = 121 if d == 1 and not slow else 61 if d <= 3 or not slow else 31
     stride = 3 if d <= 3 or slow else 6
@@ -148,7 +154,7 @@ def slices(
                 "data": {
                     "x": points[shown, j],
                     "y": _moved(posterior, points[shown], outputs[shown], along).T,
-                    "nearness": nearness(posterior.smoother.kernel, points[shown], along),
+                    "nearness": nearness(kernel, points[shown], along),
                 },
                 **_curve(posterior, along.sweep(n_grid), j, stride),
             }
@@ -156,7 +162,9 @@ def slices(
     return parts
 
 
-def _moved(posterior: Posterior, points: FloatArray, outputs: FloatArray, along: Path) -> FloatArray:
+def _moved(
+    posterior: Posterior | CoordinatePosterior, points: FloatArray, outputs: FloatArray, along: Path
+) -> FloatArray:
     """Samples (n, n_y) as they would be on the slice: the mean there plus their residuals."""
     onto = along(points[:, along.j])
     if np.array_equal(onto, points):
@@ -177,18 +185,26 @@ def nearness(kernel: Any, points: FloatArray, along: Path) -> FloatArray:
     return np.round(np.divide(np.abs(cross), scale, out=np.zeros_like(scale), where=scale > 0), 3)
 
 
-def _curve(posterior: Posterior, grid: FloatArray, j: int, stride: int) -> dict[str, Any]:
+def _curve(
+    posterior: Posterior | CoordinatePosterior, grid: FloatArray, j: int, stride: int
+) -> dict[str, Any]:
     """Mean, tubes, variances and noise level along a slice, and densities at every ``stride``-th of its points."""
     parts = posterior.common_uncertainty(grid)
     at = np.arange(0, len(grid), stride)
+    mean = _mean(posterior, grid)
+    # the laws are those of deviations from the mean, except where the estimate is not linear in y
+    center = mean[:, 0] if isinstance(posterior, CoordinatePosterior) else np.zeros(len(grid))
     tubes, laws = {}, {}
-    for of in OF:
-        low, high = posterior.distribution(grid, of).law.ppf(TAILS)
+    for of in posterior.laws:
+        low, high = posterior.distribution(grid, of).law.ppf(TAILS) - center
         tubes[of] = {"low": low, "high": high}
-        laws[of] = densities(posterior.distribution(grid[at], of).law)
+        laws[of] = density = densities(posterior.distribution(grid[at], of).law, _bandwidth(posterior, of))
+        if density is not None:
+            density["y"] -= center[at, None]
+            density["mean"] = density["mean"] - center[at]
     return {
         "x": grid[:, j],
-        "mean": _mean(posterior, grid).T,
+        "mean": mean.T,
         "tubes": tubes,
         "variance": {cause: getattr(parts, cause) for cause in causes(posterior)},
         "level": noise_level(posterior, grid),
@@ -197,7 +213,9 @@ def _curve(posterior: Posterior, grid: FloatArray, j: int, stride: int) -> dict[
     }
 
 
-def noise_level(posterior: Posterior, points: FloatArray) -> dict[str, FloatArray] | None:
+def noise_level(
+    posterior: Posterior | CoordinatePosterior, points: FloatArray
+) -> dict[str, FloatArray] | None:
     """Standard deviation of the noise at points, with the ends of a `COVERAGE` interval; None if it is constant."""
     if posterior.level is None:
         return None
@@ -208,13 +226,24 @@ def noise_level(posterior: Posterior, points: FloatArray) -> dict[str, FloatArra
     return {"std": std, "low": std * np.exp(-error), "high": std * np.exp(error)}
 
 
-def _mean(posterior: Posterior, grid: FloatArray) -> FloatArray:
+def _mean(posterior: Posterior | CoordinatePosterior, grid: FloatArray) -> FloatArray:
     """Mean of each output, (m, n_y)."""
     return arrays.as_numpy(posterior.mean(grid)).reshape(len(grid), -1)
 
 
-def densities(law: LinearCombination | MixedLaw) -> dict[str, FloatArray] | None:
-    """``y`` and ``pdf`` (m, k) of each law between its far quantiles, ``mean`` and ``std`` (m,); None if it is discrete."""
+def _bandwidth(posterior: Posterior | CoordinatePosterior, of: str) -> float:
+    """Bandwidth of a density that is known from draws only, by the rule of Silverman, in units of its std; otherwise 0."""
+    weights = posterior.weights if isinstance(posterior, CoordinatePosterior) else None
+    if of == "observation" or not isinstance(weights, DrawnWeights):  # noise makes the density smooth
+        return 0.0
+    return float(0.9 * len(weights.draws) ** -0.2)
+
+
+def densities(law: LinearCombination | MixedLaw, bandwidth: float = 0.0) -> dict[str, FloatArray] | None:
+    """``y`` and ``pdf`` (m, k) of each law between its far quantiles, ``mean`` and ``std`` (m,); None if it is discrete.
+
+    With a bandwidth, in units of the standard deviation, the density is the mean over an interval of twice this width.
+    """
     try:
         law.pdf(law.mean())
     except TypeError:
@@ -224,5 +253,10 @@ def densities(law: LinearCombination | MixedLaw) -> dict[str, FloatArray] | None
     y = np.sort(np.concatenate([quantiles, even]), axis=0)
     std = law.std()
     with np.errstate(divide="ignore"):
-        density = np.minimum(law.pdf(y), np.where(std > 0, PEAK / std, 0.0))
+        if bandwidth and np.all(std > 0):
+            away = bandwidth * std
+            found = (law.cdf(y + away) - law.cdf(y - away)) / (2 * away)
+        else:
+            found = law.pdf(y)
+        density = np.minimum(found, np.where(std > 0, PEAK / std, 0.0))
     return {"y": y.T, "pdf": density.T, "mean": law.mean(), "std": std}

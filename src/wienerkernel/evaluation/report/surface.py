@@ -8,6 +8,7 @@ import numpy as np
 
 from ..._typing import FloatArray
 from ...backend import arrays
+from ...losses.posterior import CoordinatePosterior
 from ...posterior import Posterior
 
 __all__ = ["surface"]
@@ -15,7 +16,7 @@ __all__ = ["surface"]
 N_GRID = 41
 
 
-def surface(posterior: Posterior, points: FloatArray) -> dict[str, Any] | None:
+def surface(posterior: Posterior | CoordinatePosterior, points: FloatArray) -> dict[str, Any] | None:
     """Mean of each output and standard deviations on a grid over the samples (n, 2); None for other numbers of inputs.
 
     Entry (i, k) of a grid belongs to ``y[i]`` and ``x[k]``. Standard deviations do not include the scales of the outputs.

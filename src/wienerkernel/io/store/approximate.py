@@ -1,4 +1,4 @@
-"""Approximations as JSON, and their smoothers as arrays: the samples of neighbors, or the sums of features."""
+"""Approximations as JSON, and their smoothers as arrays: the samples of neighbors and actions, or the sums of features."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ..._typing import FloatArray
 from ...kernels import Kernel
 from ...kernels.spectral import prior_variance
 from ...scale import ApproximateSmoother, Approximation, FeatureSmoother, NeighborSmoother, as_approximation
+from ...scale.actions import ActionSmoother
 from ...scale.approximation import NAMES, Actions
 from ...scale.inducing import Inducing
 from ...scale.sums import Audit, Rows, Sums
@@ -23,53 +24,73 @@ from .smoother import check_factor, packed, per_sample, unpacked
 __all__ = ["approximate_from", "approximate_node", "approximation_from", "approximation_node"]
 
 LARGEST_NUMBER = 2**53
+OF_SAMPLES = ("X", "targets", "regularizer", "scale")
 PROBED = 8
 """Samples at which a loaded model must predict finite values."""
 
 
-def approximation_node(given: Approximation | str | None) -> Node:
-    """Describe the argument ``approximation``."""
+def approximation_node(given: Approximation | str | None, writer: Writer, name: str) -> Node:
+    """Describe the argument ``approximation``; a matrix of actions gets this name."""
     if given is None or isinstance(given, str):
         return given
     if isinstance(given, Actions):
-        raise TypeError("a model with given actions cannot be saved")
-    (kind,) = (name for name, type_ in NAMES.items() if isinstance(given, type_))
+        matrix = not isinstance(given.kind, str)
+        actions = writer.array(name, np.asarray(given.kind, dtype=np.float64)) if matrix else given.kind
+        return {
+            "kind": "actions",
+            "actions": actions,
+            "number": given.number,
+            "random_state": given.random_state,
+        }
+    (kind,) = (kind for kind, type_ in NAMES.items() if isinstance(given, type_))
     return {"kind": kind, **asdict(given)}
 
 
-def approximation_from(node: Node) -> Approximation | str | None:
+def approximation_from(node: Node, reader: Reader) -> Approximation | str | None:
     """The approximation that a node describes."""
     if not isinstance(node, dict):
         return node if as_approximation(node) is not None else None
+    if node.get("kind") == "actions":
+        _, actions, number, seed = entries(node, "kind", "actions", "number", "random_state")
+        matrix = isinstance(actions, dict)
+        return Actions(
+            reader.array(actions, (None, None)) if matrix else choice(actions, "subset", "cholesky"),
+            None if number is None else integer(number, 1, LARGEST_NUMBER),
+            integer(seed, 0, 2**63),
+        )
     kind = of_kind(node, NAMES, "approximation")
     return kind(**{name: integer(value, 0, 2**63) for name, value in node.items() if name != "kind"})
 
 
 def approximate_node(smoother: Any, writer: Writer) -> Node:
     """Describe an approximate smoother, and hand its arrays to the writer."""
-    if not isinstance(smoother, NeighborSmoother | FeatureSmoother):
-        raise TypeError("a model with given actions cannot be saved")
+    plain: dict[str, Node]
     if isinstance(smoother, NeighborSmoother):
-        plain: dict[str, Node] = {"n_neighbors": smoother.n_neighbors, "trend": smoother.trend}
-        found = {name: getattr(smoother, name) for name in ("X", "targets", "regularizer", "scale")}
+        kind, plain = "neighbors", {"n_neighbors": smoother.n_neighbors, "trend": smoother.trend}
+        found = {name: getattr(smoother, name) for name in OF_SAMPLES}
+    elif isinstance(smoother, ActionSmoother):
+        kind, plain = "actions", {"trend": smoother.trend}
+        found = {name: getattr(smoother, name) for name in (*OF_SAMPLES, "actions")}
     else:
         inducing, audit, sums = smoother.inducing, smoother.audit, smoother.sums
         rows = sums.rows
-        plain = {"trend": inducing.trend.kind, "ridge": smoother.ridge}
+        kind, plain = "features", {"trend": inducing.trend.kind, "ridge": smoother.ridge}
         plain |= {name: getattr(sums, name) for name in ("n", "log_scale", "reservoir")}
         found = {"points": inducing.points, "factor": packed(inducing.factor)}
         found |= {"frequencies": audit.frequencies, "audit_weights": audit.weights, "gram": packed(sums.gram)}
         found |= {"targets": sums.targets, "squares": sums.squares, "audit": sums.audit}
         found |= {"keys": rows.keys, "X": rows.X, "y": rows.y, "scale": rows.scale}
-    kind = "neighbors" if isinstance(smoother, NeighborSmoother) else "features"
     return {"kind": kind, **plain, **{name: writer.array(name.lower(), a) for name, a in found.items()}}
 
 
 def approximate_from(node: Node, kernel: Kernel, reader: Reader) -> ApproximateSmoother:
     """The approximate smoother that a node describes."""
-    found: Any = of_kind(node, {"neighbors": _neighbors_from, "features": _features_from}, "smoother")(
-        node, kernel, reader
-    )
+    kinds: dict[str, Any] = {
+        "neighbors": _neighbors_from,
+        "actions": _actions_from,
+        "features": _features_from,
+    }
+    found: Any = of_kind(node, kinds, "smoother")(node, kernel, reader)
     probe = found.predict(found.samples.places[:PROBED])
     if not all(np.all(np.isfinite(part)) for part in probe):
         raise FormatError("the predictions are not finite")
@@ -77,13 +98,24 @@ def approximate_from(node: Node, kernel: Kernel, reader: Reader) -> ApproximateS
 
 
 def _neighbors_from(node: Node, kernel: Kernel, reader: Reader) -> NeighborSmoother:
-    names = ("X", "targets", "regularizer", "scale")
-    _, n_neighbors, trend, *arrays = entries(node, "kind", "n_neighbors", "trend", *names)
-    X, targets = _samples_from(arrays[0], arrays[1], reader)
-    regularizer = _positive(arrays[2], len(X), reader, SMALLEST**2)
-    scale = _positive(arrays[3], len(X), reader, SMALLEST)
+    _, n_neighbors, trend, *arrays = entries(node, "kind", "n_neighbors", "trend", *OF_SAMPLES)
     number = integer(n_neighbors, 2, LARGEST_NUMBER)
-    return NeighborSmoother(kernel, X, targets, regularizer, scale, choice(trend, *TRENDS), number)
+    return NeighborSmoother(kernel, *_rows_from(arrays, reader), choice(trend, *TRENDS), number)
+
+
+def _actions_from(node: Node, kernel: Kernel, reader: Reader) -> ActionSmoother:
+    _, trend, *arrays, actions = entries(node, "kind", "trend", *OF_SAMPLES, "actions")
+    rows = _rows_from(arrays, reader)
+    matrix = reader.array(actions, (len(rows[0]), None))
+    check_size("actions", matrix)
+    return ActionSmoother(kernel, *rows, choice(trend, *TRENDS), matrix)
+
+
+def _rows_from(nodes: list[Node], reader: Reader) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Inputs, targets, regularizers and noise scales of the samples."""
+    X, targets = _samples_from(nodes[0], nodes[1], reader)
+    regularizer = _positive(nodes[2], len(X), reader, SMALLEST**2)
+    return X, targets, regularizer, _positive(nodes[3], len(X), reader, SMALLEST)
 
 
 def _features_from(node: Node, kernel: Kernel, reader: Reader) -> FeatureSmoother:

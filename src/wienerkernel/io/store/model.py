@@ -186,7 +186,7 @@ def _model_node(model: WienerKernelRegressor, writer: Writer) -> dict[str, Node]
         found = list(zip(posterior.outputs, ridge, tuned or [None] * len(ridge), strict=True))
     tree = {"parameters": parameters_node(model, writer), **_posterior_node(*found[0], writer)}
     if hasattr(model, "approximation_"):
-        tree["approximation"] = approximation_node(model.approximation_)
+        tree["approximation"] = approximation_node(model.approximation_, writer, "fitted_actions")
     if hasattr(model, "columns_"):
         tree["columns"] = columns_node(model.columns_)
     further, prefix = [], writer.prefix
@@ -253,7 +253,7 @@ def _model_from(tree: dict[str, Node], reader: Reader) -> WienerKernelRegressor:
 
     names, parameters = [tree.pop(key, None) for key in NAMES], tree.pop("parameters", None)
     separate, further = "further" in tree, tree.pop("further", [])
-    approximation = approximation_from(tree.pop("approximation", None))
+    approximation = approximation_from(tree.pop("approximation", None), reader)
     columns = tree.pop("columns", None)
     if not isinstance(further, list):
         raise FormatError("model.json: further must be a list of models")

@@ -36,7 +36,8 @@ def parameters_node(model: WienerKernelRegressor, writer: Writer) -> Node:
     given, posterior = model.get_params(deep=False), model.posterior_
     posterior = posterior.outputs[0] if isinstance(posterior, SeparateOutputs) else posterior
     kernel, noise, level, transform = (given.pop(name) for name in OBJECTS)
-    approximation, loss = given.pop("approximation"), given.pop("loss")
+    approximation = approximation_node(given.pop("approximation"), writer, "given_actions")
+    loss = given.pop("loss")
     if not isinstance(given["random_state"], int | np.integer | None):
         given["random_state"] = None
     return {
@@ -46,7 +47,7 @@ def parameters_node(model: WienerKernelRegressor, writer: Writer) -> Node:
         "transform": _transform_node(transform),
         **({} if isinstance(loss, str) and loss == "squared" else {"loss": loss_node(loss)}),
         **({} if given["inference"] is None else {"inference": given["inference"]}),
-        **({} if approximation is None else {"approximation": approximation_node(approximation)}),
+        **({} if approximation is None else {"approximation": approximation}),
         **{name: check(as_plain(given[name], name)) for name, check in PARAMETERS.items()},
     }
 
@@ -81,7 +82,7 @@ def parameters_from(
 ) -> dict[str, Any]:
     """The parameters that a node describes, ``fitted`` and ``level`` being those of the fitted model."""
     node = dict(node) if isinstance(node, dict) else {}
-    approximation = approximation_from(node.pop("approximation", None))
+    approximation = approximation_from(node.pop("approximation", None), reader)
     loss = loss_from(node.pop("loss", "squared"))
     inference = choice(node.pop("inference", None), *INFERENCES)
     kernel, noise, given_level, transform, *rest = entries(node, *OBJECTS, *PARAMETERS)
