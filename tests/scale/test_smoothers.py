@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from wienerkernel.backend.linalg import NotPositiveDefiniteError
 from wienerkernel.kernels import RBF, Constant, Linear, Matern, Periodic, RationalQuadratic
 from wienerkernel.kernels.spectral import frequencies
 from wienerkernel.scale.features import FeatureSmoother, choose_audit
@@ -223,3 +224,57 @@ def test_constant_kernel_is_one_feature():
     inducing = choose_inducing(Constant(2.0), X, 10, None, np.random.default_rng(0))
     assert isinstance(inducing, Inducing)
     assert inducing.number == 1
+
+
+def steps(n=400, seed=1):
+    """A second input of two values, and neighbors that do not see it."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([np.sort(rng.uniform(0, 10, n)), np.zeros(n)])
+    X[rng.integers(0, n, 12), 1] = 1.0
+    X[n // 2 : n // 2 + 40, 1] = 0.0
+    y = X @ [[0.3], [2.0]] + 0.1 * rng.standard_normal((n, 1))
+    query = np.column_stack([np.linspace(-1, 11, 30), np.tile([0.0, 1.0], 15)])
+    return 0.5 * RBF((1.0, 100.0)), X, y, query
+
+
+@pytest.mark.parametrize("on_device", [False, True])
+def test_neighbors_that_do_not_determine_the_trend_are_replaced(on_device):
+    kernel, X, y, query = steps()
+    scale, data = np.ones(len(X)), None
+    if on_device:
+        data = pytest.importorskip("torch").asarray(X)
+    smoother = NeighborSmoother(kernel, X, y, 0.01 * scale, scale, "linear", 16, data)
+    replaced = np.any(smoother.neighbors(query) != smoother.nearest(query, 16), axis=1)
+    assert 3 < replaced.sum() < 27
+    found, near = smoother.predict(query), smoother.neighbors(query)
+    assert all(len(set(rows)) == 16 for rows in near.tolist())
+    # unbiased: a'H = h(x), and no fewer than all samples can predict with a smaller error
+    np.testing.assert_allclose(found.columns.sum(axis=1), 1, atol=1e-9)
+    np.testing.assert_allclose(np.einsum("mn,mnd->md", found.columns, X[near]), query, atol=1e-8)
+    _, model, gain = exact(kernel, X, y, scale, "linear", 0.01).mean_and_parts(query)
+    assert np.all(found.model + 0.01 * found.gain >= model + 0.01 * gain - 1e-10)
+    np.testing.assert_allclose(found.mean[:, 0], query @ [0.3, 2.0], atol=1.0)
+    assert np.all(found.computational[replaced] > 0)
+
+
+def test_samples_that_determine_the_trend_do_not_predict_themselves():
+    kernel, X, y, _ = steps()
+    smoother = NeighborSmoother(kernel, X, y, np.full(400, 0.01), np.ones(400), "linear", 16)
+    rows = np.arange(400)
+    others = smoother.others(rows)
+    assert not np.any(others == rows[:, None])
+    assert np.any(others != NeighborSmoother(kernel, X, y, np.ones(400), np.ones(400), None, 16).others(rows))
+    assert np.isfinite(smoother.left_out(rows).residual).all()
+
+
+def test_a_trend_that_no_neighbors_determine_is_one_line():
+    kernel, X, y, query = steps()
+    flat = X * [1.0, 0.0]
+    ones = np.ones(400)
+    smoother = NeighborSmoother(kernel, flat, y, 0.01 * ones, ones, "linear", 16)
+    assert np.isfinite(smoother.predict(query * [1.0, 0.0]).mean).all()
+    with pytest.raises(NotPositiveDefiniteError, match="the trend has 3 coefficients, which 16 neighbors"):
+        smoother.predict(query)
+    few = NeighborSmoother(kernel, X, y, 0.01 * ones, ones, "linear", 2)
+    with pytest.raises(NotPositiveDefiniteError, match="which 2 neighbors"):
+        few.predict(query)

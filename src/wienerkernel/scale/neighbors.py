@@ -2,7 +2,8 @@
 
 P2 = k - 2 a'k + a'Ka holds for any weights that do not depend on y. For weights that solve the equations of N samples,
 V + P2 = k - k_N'(K_N + R_N)^-1 k_N is the mean squared error under the prior: it exceeds that of all samples, and the
-excess is the cost of the approximation. Its estimate is the last halving, from N/2 to N samples.
+excess is the cost of the approximation. Its estimate is the last halving, from N/2 to N samples. All this holds for any
+choice of the samples: where the nearest do not determine the trend, some that do take the places of the farthest.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from scipy.sparse import csr_array
 from scipy.spatial import KDTree
 
 from .._typing import Array, FloatArray, IntArray
+from ..backend import arrays
 from ..backend.linalg import cholesky, solve_lower, solve_lower_transposed
 from ..kernels import Kernel
 from ..kernels.base import elementary
-from ..smoother.trend import Trend
+from ..smoother.trend import Trend, check_determined, determining_rows, is_determined
 from . import device
 
 __all__ = ["Evaluation", "NeighborSmoother", "SampleSmoother", "Shared", "metric"]
@@ -211,6 +213,13 @@ class NeighborSmoother(SampleSmoother):
     def _basis(self) -> Trend:
         return Trend(self.trend, self.X[: 2**16])
 
+    @cached_property
+    def _determining(self) -> IntArray:
+        basis = self._basis(self.X)
+        rows = determining_rows(basis, self.n_neighbors // 4)[: self.n_neighbors]
+        check_determined(basis[rows].T @ basis[rows], min(self.n_neighbors, self.n), "neighbors")
+        return rows
+
     def nearest(self, X: FloatArray, number: int) -> IntArray:
         """Indices of the samples nearest to the rows of X, nearest first: (m, number)."""
         if self.on_device is not None:
@@ -218,13 +227,34 @@ class NeighborSmoother(SampleSmoother):
         found = self._tree.query(X / self._units, min(number, len(self.X)), workers=-1)[1]
         return np.asarray(found).reshape(len(X), -1)
 
+    def neighbors(self, X: FloatArray) -> IntArray:
+        """Indices of the samples that predict at the rows of X, (m, N)."""
+        return self._with_trend(X, self.nearest(X, self.n_neighbors))
+
+    def _with_trend(self, X: FloatArray, near: IntArray, own: IntArray | None = None) -> IntArray:
+        """Replace the farthest neighbors by samples, never the row's ``own``, that determine the trend, if need be."""
+        if self.trend != "linear":
+            return near
+        near = near.copy()
+        for part in arrays.slices(len(X), 1024):
+            for i in part.start + np.flatnonzero(
+                ~is_determined(self._basis(X[part]), self._basis_of(near[part]))
+            ):
+                added = self._determining if own is None else self._determining[self._determining != own[i]]
+                near[i] = np.append(added, np.setdiff1d(near[i], added, assume_unique=True))[: near.shape[1]]
+        return near
+
+    def _basis_of(self, rows: IntArray) -> FloatArray:
+        """H of the samples ``rows`` (m, N), (m, N, q)."""
+        return np.asarray(self._basis(self.X[rows.ravel()]).reshape(*rows.shape, -1))
+
     def predict(self, X: FloatArray) -> Evaluation:
         """Predict at the rows of X (m, d)."""
-        return self.predict_from(X, self.nearest(X, self.n_neighbors))
+        return self.predict_from(X, self.neighbors(X))
 
     def joint_weights(self, X: FloatArray) -> tuple[IntArray, csr_array]:
         """All samples that are neighbors of a row of X, (U,), and the weights a of these, a sparse array (m, U)."""
-        near = self.nearest(X, self.n_neighbors)
+        near = self.neighbors(X)
         weights = self.predict_from(X, near).columns / self.scale[near]
         rows, index = np.unique(near, return_inverse=True)
         starts = np.arange(0, near.size + 1, near.shape[1])
@@ -258,7 +288,7 @@ class NeighborSmoother(SampleSmoother):
         found = self.nearest(self.X[rows], self.n_neighbors + 1)
         own = found == rows[:, None]
         own[~own.any(axis=1), -1] = True  # a repeat of the sample is nearer than itself
-        return np.asarray(found[~own].reshape(len(rows), -1))
+        return self._with_trend(self.X[rows], found[~own].reshape(len(rows), -1), rows)
 
     def predict_from(self, X: FloatArray, neighbors: IntArray) -> Evaluation:
         """Predict at the rows of X (m, d) from given samples (m, N)."""
@@ -280,9 +310,10 @@ class NeighborSmoother(SampleSmoother):
     def _weigh_batches(self, X: FloatArray, neighbors: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The same as `_weigh_each`, on a GPU."""
         near = self.X[neighbors]
-        near_basis = self._basis(near.reshape(-1, near.shape[2])).reshape(*neighbors.shape, -1)
         regularizer = self.regularizer[neighbors]
-        return device.weigh(self.kernel, X, near, regularizer, self._basis(X), near_basis, self.on_device)
+        return device.weigh(
+            self.kernel, X, near, regularizer, self._basis(X), self._basis_of(neighbors), self.on_device
+        )
 
     def _weigh_each(self, X: FloatArray, neighbors: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Weights (m, N), V + P2 (m,), and V + P2 of the nearer half of the neighbors (m,)."""
@@ -309,7 +340,7 @@ def _weigh(sides: FloatArray, prior: float, basis: FloatArray) -> tuple[FloatArr
     if not len(trend):
         return v, variance
     mismatch = basis - trend @ v
-    # the pseudo-inverse: fewer neighbors than coefficients, or neighbors at one place, do not determine all of them
+    # the pseudo-inverse: neighbors that determine the trend at x need not determine all of its coefficients
     solved = np.linalg.pinv(trend @ trend.T, rcond=1e-12, hermitian=True) @ mismatch
     return v + solved @ trend, variance + float(mismatch @ solved)
 

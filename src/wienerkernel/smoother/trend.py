@@ -6,12 +6,20 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.linalg import qr
 
-from .._typing import Array, FloatArray
+from .._typing import Array, BoolArray, FloatArray, IntArray
 from ..backend import arrays
 from ..backend.linalg import NotPositiveDefiniteError
 
-__all__ = ["TRENDS", "Trend", "check_determined", "check_others_determine"]
+__all__ = [
+    "TRENDS",
+    "Trend",
+    "check_determined",
+    "check_others_determine",
+    "determining_rows",
+    "is_determined",
+]
 
 TRENDS = (None, "constant", "linear")
 LOST = 1e-10
@@ -76,3 +84,20 @@ def check_others_determine(trend: Trend, diagonal: FloatArray, own: FloatArray) 
     if trend.kind and (lost := np.flatnonzero(~(diagonal > LOST * own))).size:
         msg = f"sample {lost[0]} cannot be left out: the others do not determine the trend {trend.kind!r}"
         raise ValueError(msg)
+
+
+def is_determined(basis: FloatArray, near_basis: FloatArray) -> BoolArray:
+    """Whether the rows ``near_basis`` (m, N, q) of H determine the trend h(x)'b at x, for ``basis`` h(x) (m, q)."""
+    values, vectors = np.linalg.eigh(near_basis.mT @ near_basis)
+    lost = np.where(values < 1e-12 * values[:, -1:], np.einsum("mqk,mq->mk", vectors, basis), 0.0)
+    return np.asarray(np.abs(lost).max(axis=1, initial=0.0) <= 1e-5 * np.linalg.norm(basis, axis=1))
+
+
+def determining_rows(basis: FloatArray, number: int) -> IntArray:
+    """At most ``number`` rows of H (n, q) that determine the coefficients well, (k q,): QR with pivoting, k times."""
+    n, q = basis.shape
+    left, found = np.arange(n), np.empty(0, dtype=int)
+    for _ in range(min(max(number // q, 1), n // q)):
+        pivots = qr(basis[left].T, mode="r", pivoting=True)[1][:q]
+        found, left = np.append(found, left[pivots]), np.delete(left, pivots)
+    return found
