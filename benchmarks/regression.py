@@ -3,6 +3,8 @@
 Every number comes from its own process (worker.py) with a fixed number of BLAS threads; each line compares libraries on
 the same data in the same run. Ratios above 1 say how many times faster this package is, and "off by" is the largest
 difference from its answers. ``--large`` has 16,000 and 25,000 rows instead, which take minutes each and up to 16 GB.
+The output is kept in results/regression.txt and results/regression_large.txt, except for that of ``--fits`` or another
+number of threads.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from pathlib import Path
 import numpy as np
 
 HERE = Path(__file__).parent
+RESULTS = HERE / "results"
 NAMES = {
     "ours": "wienerkernel",
     "sklearn": "scikit-learn",
@@ -36,6 +39,13 @@ SECONDS = 900  # after which a child is ended
 
 VERDICTS: dict[str, bool] = {}
 BASES: dict[str, int] = {}
+LINES: list[str] = []
+
+
+def say(text):
+    """Print a line, and keep it for the file of results."""
+    print(text, flush=True)
+    LINES.append(text)
 
 
 def verdict(work, target, met):
@@ -77,7 +87,7 @@ def matrices(library, result, n):
 def compare(title, task, n, libraries, targets, threads, memory=None, repeats=3):
     """One block of the table; ``targets`` are ratios, ``memory`` is in matrices."""
     work = f"{title}, D = {n:,}"
-    print(f"\n{work}, {threads} thread{'s' * (threads > 1)}")
+    say(f"\n{work}, {threads} thread{'s' * (threads > 1)}")
     results = {}
     for library in ["ours", *libraries]:
         # The default mode of GPyTorch is an approximation, shown for comparison.
@@ -85,7 +95,7 @@ def compare(title, task, n, libraries, targets, threads, memory=None, repeats=3)
         result = results[library] = measure(library, task, n, threads, often)
         name, own = NAMES.get(library, library), results["ours"]
         if isinstance(result, str):
-            print(f"   {name:22s} {result}", flush=True)
+            say(f"   {name:22s} {result}")
             continue
         text = f"   {name:22s} {1e3 * result['seconds']:10.2f} ms"
         used = matrices(library, result, n) if n >= 2000 and task in ("parts", "likelihood") else None
@@ -98,7 +108,7 @@ def compare(title, task, n, libraries, targets, threads, memory=None, repeats=3)
             text += f" {ratio:8.2f} x" + difference(result, own)
             if library in targets:
                 text += "  " + verdict(work, f"{targets[library]:g} x {name}", ratio >= targets[library])
-        print(text, flush=True)
+        say(text)
     return results
 
 
@@ -117,10 +127,9 @@ def parts(n, threads, repeats):
     limit = measure("limit", "parts", n, threads, repeats)
     if not isinstance(limit, str) and not isinstance(results["ours"], str):
         part = limit["seconds"] / results["ours"]["seconds"]
-        print(
+        say(
             f"   {NAMES['limit']:22s} {1e3 * limit['seconds']:10.2f} ms, {part:.0%} of our time  "
-            + verdict(f"{title}, D = {n:,}", "90 % in potrf + trsm", part >= 0.9),
-            flush=True,
+            + verdict(f"{title}, D = {n:,}", "90 % in potrf + trsm", part >= 0.9)
         )
 
 
@@ -131,7 +140,7 @@ def replicates(threads):
     if not isinstance(peer, str) and not isinstance(own, str):
         scaled = peer["seconds"] * (20_000 / 4000) ** 3
         ratio = scaled / own["seconds"]
-        print(
+        say(
             f"   scikit-learn at 4000 rows {peer['seconds']:.2f} s; by n^3 at 20,000: {scaled:.0f} s, {ratio:.0f} x  "
             + verdict(title, "1000 x scikit-learn", ratio >= 1000)
         )
@@ -152,7 +161,7 @@ def small(threads):
     x = X[0].copy()
     seconds = min(timed(lambda: predictor(x), 20_000) for _ in range(5))
     work = "fast predictor, one point, D = 50"
-    print(f"\n{work}: {1e6 * seconds:.2f} us  " + verdict(work, "8 us", seconds < 8e-6), flush=True)
+    say(f"\n{work}: {1e6 * seconds:.2f} us  " + verdict(work, "8 us", seconds < 8e-6))
 
     X, y = rng.normal(size=(3000, 8)), rng.normal(size=3000)
     model = WienerKernelRegressor(2.0 * RBF(np.full(8, 2.0)), trend=None, tuning=None).fit(X[:2000], y[:2000])
@@ -164,21 +173,20 @@ def small(threads):
     fits = [timed(lambda n=n: model.fit(X[:n], y[:n]), 2) for n in (2000, 2500, 3000)]
     refit = 1000 * (fits[0] + 4 * fits[1] + fits[2]) / 6
     work = "1000 rows appended one by one at D = 2000"
-    print(
+    say(
         f"{work}: {append:.2f} s, refitting {refit:.1f} s: {refit / append:.0f} x  "
-        + verdict(work, "50 x refitting", refit >= 50 * append),
-        flush=True,
+        + verdict(work, "50 x refitting", refit >= 50 * append)
     )
 
 
 def fits(threads, n=2000):
     """Five inputs with a length scale each and Student noise: by likelihood, and by leave-one-out with its law."""
-    print(f"\nfits, D = {n:,}, one length scale for each of 5 inputs, {threads} thread{'s' * (threads > 1)}")
+    say(f"\nfits, D = {n:,}, one length scale for each of 5 inputs, {threads} thread{'s' * (threads > 1)}")
     results = {}
     for library, task in (("ours", "fit likelihood"), ("sklearn", "fit likelihood"), ("ours", "fit loo")):
         result = measure(library, task, n, threads, 1)
         if isinstance(result, str):
-            print(f"   {NAMES[library]}, {task}: {result}", flush=True)
+            say(f"   {NAMES[library]}, {task}: {result}")
             return
         seconds, value = result["cpu_seconds" if threads == 1 else "seconds"], result["answer"][0]
         text = f"   {NAMES[library]:13s} {task:16s} {seconds:8.2f} s, objective {value:.3f}"
@@ -191,12 +199,12 @@ def fits(threads, n=2000):
         elif task == "fit loo":
             ratio = seconds / results["fit likelihood"][0]
             text += f", {ratio:.1f} x likelihood  " + verdict(task, "15 x likelihood", ratio <= 15)
-        print(text, flush=True)
+        say(text)
 
 
 def evaluations():
     """One leave-one-out score with its gradient in likelihoods with theirs, on one thread."""
-    print("\none leave-one-out evaluation, in likelihood evaluations, 1 thread")
+    say("\none leave-one-out evaluation, in likelihood evaluations, 1 thread")
     for law in LAWS:
         for n in (500, 2000):
             result, work = (
@@ -204,13 +212,10 @@ def evaluations():
                 f"leave-one-out of {law}, D = {n:,}",
             )
             if isinstance(result, str):
-                print(f"   {work}: {result}", flush=True)
+                say(f"   {work}: {result}")
                 continue
             ratio = result["answer"][0]
-            print(
-                f"   {law:32s} D = {n:5,}  {ratio:5.1f}  " + verdict(work, "10 likelihoods", ratio <= 10),
-                flush=True,
-            )
+            say(f"   {law:32s} D = {n:5,}  {ratio:5.1f}  " + verdict(work, "10 likelihoods", ratio <= 10))
 
 
 def timed(function, repeats):
@@ -260,10 +265,13 @@ def main():
         small(threads)
         fits(threads)
         evaluations()
-    print(f"\n{sum(VERDICTS.values())} of {len(VERDICTS)} targets met")
+    say(f"\n{sum(VERDICTS.values())} of {len(VERDICTS)} targets met")
     for work, met in VERDICTS.items():
         if not met:
-            print(f"   MISSED: {work}")
+            say(f"   MISSED: {work}")
+    if not options.fits and threads == parser.get_default("threads"):
+        file = RESULTS / ("regression_large.txt" if options.large else "regression.txt")
+        file.write_text("\n".join(LINES).strip() + "\n")
 
 
 if __name__ == "__main__":
