@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from wienerkernel import Neighbors, WienerKernelRegressor
 from wienerkernel.backend.linalg import NotPositiveDefiniteError
 from wienerkernel.kernels import RBF, Constant, Linear, Matern, Periodic, RationalQuadratic
 from wienerkernel.kernels.spectral import frequencies
@@ -278,3 +279,6 @@ def test_a_trend_that_no_neighbors_determine_is_one_line():
     few = NeighborSmoother(kernel, X, y, 0.01 * ones, ones, "linear", 2)
     with pytest.raises(NotPositiveDefiniteError, match="which 2 neighbors"):
         few.predict(query)
+    model = WienerKernelRegressor(kernel, noise=stats.norm(), trend="linear", approximation=Neighbors(16))
+    with pytest.raises(NotPositiveDefiniteError, match="which 16 neighbors"):
+        model.fit(flat, y[:, 0])

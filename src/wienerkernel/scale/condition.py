@@ -159,7 +159,7 @@ def condition(
     """The smoother of an approximation, from rows of noise scale s and regularizer ridge s^2; X are some of the inputs."""
     if isinstance(approximation, Neighbors):
         inputs, targets, scale = stream.gather()
-        return NeighborSmoother(
+        local = NeighborSmoother(
             kernel,
             inputs,
             targets,
@@ -169,6 +169,8 @@ def condition(
             approximation.n_neighbors,
             None if device is None else arrays.like(inputs, device),
         )
+        local.check_trend()
+        return local
     if isinstance(approximation, Actions):
         inputs, targets, scale = stream.gather()
         actions = action_matrix(approximation, kernel, inputs)

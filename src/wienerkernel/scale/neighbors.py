@@ -220,6 +220,11 @@ class NeighborSmoother(SampleSmoother):
         check_determined(basis[rows].T @ basis[rows], min(self.n_neighbors, self.n), "neighbors")
         return rows
 
+    def check_trend(self) -> None:
+        """Raise NotPositiveDefiniteError if so many samples do not determine the trend, wherever they lie."""
+        if self.trend == "linear":
+            self._determining  # noqa: B018  # or NotPositiveDefiniteError
+
     def nearest(self, X: FloatArray, number: int) -> IntArray:
         """Indices of the samples nearest to the rows of X, nearest first: (m, number)."""
         if self.on_device is not None:

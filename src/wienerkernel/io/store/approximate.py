@@ -19,14 +19,12 @@ from ...smoother.trend import TRENDS, Trend
 from ...validation import SMALLEST, check_size
 from .archive import FormatError
 from .nodes import Node, Reader, Writer, choice, entries, integer, number, of_kind
-from .smoother import check_factor, packed, per_sample, unpacked
+from .smoother import check_factor, check_finite, packed, per_sample, probes, unpacked
 
 __all__ = ["approximate_from", "approximate_node", "approximation_from", "approximation_node"]
 
 LARGEST_NUMBER = 2**53
 OF_SAMPLES = ("X", "targets", "regularizer", "scale")
-PROBED = 8
-"""Samples at which a loaded model must predict finite values."""
 
 
 def approximation_node(given: Approximation | str | None, writer: Writer, name: str) -> Node:
@@ -91,16 +89,16 @@ def approximate_from(node: Node, kernel: Kernel, reader: Reader) -> ApproximateS
         "features": _features_from,
     }
     found: Any = of_kind(node, kinds, "smoother")(node, kernel, reader)
-    probe = found.predict(found.samples.places[:PROBED])
-    if not all(np.all(np.isfinite(part)) for part in probe):
-        raise FormatError("the predictions are not finite")
+    check_finite(*found.predict(probes(found.samples.places)))
     return found  # type: ignore[no-any-return]
 
 
 def _neighbors_from(node: Node, kernel: Kernel, reader: Reader) -> NeighborSmoother:
     _, n_neighbors, trend, *arrays = entries(node, "kind", "n_neighbors", "trend", *OF_SAMPLES)
     number = integer(n_neighbors, 2, LARGEST_NUMBER)
-    return NeighborSmoother(kernel, *_rows_from(arrays, reader), choice(trend, *TRENDS), number)
+    found = NeighborSmoother(kernel, *_rows_from(arrays, reader), choice(trend, *TRENDS), number)
+    found.check_trend()
+    return found
 
 
 def _actions_from(node: Node, kernel: Kernel, reader: Reader) -> ActionSmoother:

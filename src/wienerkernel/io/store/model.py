@@ -30,7 +30,7 @@ from .noise import CLOSE, moments_at_hand, noise_from, noise_node
 from .nonlinear import nonlinear_from, nonlinear_node
 from .objects import kernel_from, kernel_node, transform_from, transform_node
 from .parameters import parameters_from, parameters_node
-from .smoother import smoother_from, smoother_node
+from .smoother import check_finite, probes, smoother_from, smoother_node
 
 if TYPE_CHECKING:
     from ...dynamics import Dynamics
@@ -149,7 +149,7 @@ def load_any(path: str | os.PathLike[str]) -> WienerKernelRegressor | Dynamics:
             return model  # type: ignore[no-any-return]
     except RecursionError:
         raise FormatError(f"{os.fspath(path)}: model.json is nested too deeply") from None
-    except (ValueError, TypeError, ArithmeticError, MemoryError) as error:
+    except (ValueError, TypeError, LookupError, ArithmeticError, MemoryError) as error:
         # What constructors raise for invalid arguments is an error in the file here.
         raise FormatError(f"{os.fspath(path)}: {str(error)[:LONGEST_MESSAGE]}") from error
 
@@ -300,6 +300,8 @@ def _posterior_from(node: Node, reader: Reader) -> tuple[Any, float, TuningResul
         found.transform = transform
         if transform is not None:
             _check_range(transform, observed.y)
+        mean, parts = found.mean_and_uncertainty(probes(observed.places))
+        check_finite(mean, parts.total)
         return found, ridge, _tuned_from(tuned, found, ridge)
     smoother, single, matched, scale, noisy = rest
     matched, moments = choice(matched, True, False), moments_at_hand(law)

@@ -17,7 +17,16 @@ from ...validation import SMALLEST, check_size
 from .archive import FormatError
 from .nodes import Node, Reader, Writer, choice, entries, integer
 
-__all__ = ["check_factor", "packed", "per_sample", "smoother_from", "smoother_node", "unpacked"]
+__all__ = [
+    "check_factor",
+    "check_finite",
+    "packed",
+    "per_sample",
+    "probes",
+    "smoother_from",
+    "smoother_node",
+    "unpacked",
+]
 
 CLOSE = {"float64": 1e-6, "float32": 1e-2}
 """Relative difference of numbers that are equal up to rounding, also after many updates of a factor."""
@@ -28,6 +37,17 @@ CORNER = 8
 LARGEST_COUNT = 2**53
 
 SAMPLES = ("places", "index", "row_regularizer", "scale")
+
+
+def probes(places: FloatArray) -> FloatArray:
+    """Some inputs of the data, and their center, at which predictions are tried."""
+    return np.concatenate([places[:CORNER], places.mean(axis=0, keepdims=True)])
+
+
+def check_finite(*predictions: FloatArray) -> None:
+    """Raise FormatError unless all predictions are finite."""
+    if not all(np.all(np.isfinite(part)) for part in predictions):
+        raise FormatError("the predictions are not finite")
 
 
 def smoother_node(smoother: Smoother, writer: Writer) -> Node:
