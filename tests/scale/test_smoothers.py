@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy import stats
+from sklearn.base import clone
 
 from wienerkernel import Neighbors, WienerKernelRegressor
 from wienerkernel.backend.linalg import NotPositiveDefiniteError
@@ -281,4 +283,13 @@ def test_a_trend_that_no_neighbors_determine_is_one_line():
         few.predict(query)
     model = WienerKernelRegressor(kernel, noise=stats.norm(), trend="linear", approximation=Neighbors(16))
     with pytest.raises(NotPositiveDefiniteError, match="which 16 neighbors"):
+        clone(model).set_params(tuning=None).fit(flat, y[:, 0])
+    with pytest.raises(NotPositiveDefiniteError, match="neighbors do not determine"):
         model.fit(flat, y[:, 0])
+
+
+def test_kernels_are_learned_where_neighborhoods_do_not_determine_the_trend():
+    kernel, X, y, query = steps()
+    model = WienerKernelRegressor(kernel, noise="norm", trend="linear", approximation=Neighbors(50))
+    found = model.fit(X, y[:, 0]).predict(query)
+    assert_allclose(found, query @ [0.3, 2.0], atol=0.2)

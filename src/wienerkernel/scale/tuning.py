@@ -107,7 +107,9 @@ class NeighborScore:
                 AH = solved[..., 1 + n_outputs :]
                 information = np.swapaxes(H, 1, 2) @ AH
                 solved = solved[..., : 1 + n_outputs]
-                solved = solved - AH @ np.linalg.solve(information, np.swapaxes(H, 1, 2) @ solved)
+                # the pseudo-inverse: the neighborhood need not determine all coefficients of the trend
+                inverse = np.linalg.pinv(information, rcond=1e-12, hermitian=True)
+                solved = solved - AH @ (inverse @ (np.swapaxes(H, 1, 2) @ solved))
         except np.linalg.LinAlgError as error:
             raise NotPositiveDefiniteError(str(error)) from error
         c, alpha = solved[..., 0], solved[..., 1:]
@@ -157,6 +159,7 @@ def tune_by_neighbors(
         smoother = _smoother(data, parameters, values)
         score = NeighborScore.of(data, scored, smoother, parameters)
         if i == 0:
+            smoother.check_trend()
             values = optimizer.best_of(score, [values - power * box.lengths for power in SHORTER], box)
         values, value = optimizer.maximize(score, [values], box, free, rough=i < ROUNDS - 1)
     if isinstance(model, str):
