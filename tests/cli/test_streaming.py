@@ -131,3 +131,90 @@ def test_each_mistake_is_one_line(run, folder):
         assert code in (1, 2), text
         assert len(text.strip().splitlines()) == 1, text
         assert message in text
+
+
+MESSY = """when,color,a,batch,y
+2024-01-01,red,0.0,p,1.0
+2024-01-02,red,1.0,q,2.0
+2024-01-03,red,,q,2.5
+"""
+FURTHER = """when,color,a,batch,y
+2024-01-05,red,2.0,r,3.0
+2024-01-06,blue,3.0,s,
+2024-01-07,blue,0.4,p,4.5
+2024-01-08,blue,1.1,q,2.5
+"""
+SMOOTH = ("--kernel", "rbf(2)", "--noise", "norm(0, 1)", "--tuning", "none", "--missing", "drop")
+
+
+@pytest.fixture
+def messy(tmp_path):
+    """Two files with texts, dates and missing values, and the same rows in one file."""
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "1.csv").write_text(MESSY)
+    (tmp_path / "parts" / "2.csv").write_text(FURTHER)
+    (tmp_path / "all.csv").write_text(MESSY + FURTHER.partition("\n")[2])
+    return tmp_path
+
+
+@pytest.mark.parametrize("group", [False, True])
+def test_messy_files_are_fitted_as_one_file_is(run, messy, group):
+    more = ("--group", "batch", "--inputs", "a,when") if group else ("--inputs", "when,color,a")
+    models = []
+    for data, name in (("all.csv", "one.wk"), ("parts/*.csv", "many.wk")):
+        code, text = run("fit", messy / data, "-t", "y", *more, *SMOOTH, "-o", messy / name)
+        assert code == 0, text
+        assert "2 of 7 rows are not used: a value is missing" in text
+        assert "3 groups of replicates" in text or not group
+        models.append(load(messy / name))
+    one, many = models
+    assert many.columns_ == one.columns_
+    assert list(many.feature_names_in_) == list(one.feature_names_in_)
+    query = np.random.default_rng(0).uniform(0, 3, (5, len(one.feature_names_in_)))
+    found, expected = (model.posterior_.mean_and_epistemic(query) for model in (many, one))
+    for values, same in zip(found, expected, strict=True):
+        np.testing.assert_allclose(values, same, rtol=1e-9)
+
+
+def test_what_is_wrong_in_one_of_the_files_is_one_line(run, messy):
+    pattern, refuse = messy / "parts" / "*.csv", SMOOTH[:-2]
+    code, text = run("fit", pattern, "-t", "y", "--inputs", "a", *refuse, "-o", messy / "m.wk")
+    assert code == 1
+    assert "1.csv, row 4, column 'a': the cell is empty" in text
+    assert "--missing drop" in text
+    (messy / "parts" / "2.csv").write_text(FURTHER.replace("2024-01-07", "yesterday"))
+    code, text = run("fit", pattern, "-t", "y", "--inputs", "when", *SMOOTH, "-o", messy / "m.wk")
+    assert code == 1
+    assert "2.csv, row 4, column 'when': 'yesterday' is not a date" in text
+    (messy / "parts" / "2.csv").write_text(FURTHER.replace("0.4", "high"))
+    code, text = run("fit", pattern, "-t", "y", "--inputs", "a", *SMOOTH, "-o", messy / "m.wk")
+    assert code == 1
+    assert "2.csv, row 4, column 'a': 'high' is not a number" in text
+    assert not (messy / "m.wk").exists()
+
+
+def test_the_workers_of_a_scheduler_predict_the_files(run, messy):
+    distributed = pytest.importorskip("distributed")
+    new, model = messy / "parts" / "*.csv", messy / "m.wk"
+    code, text = run("fit", messy / "all.csv", "-t", "y", *SMOOTH, "--inputs", "when,color,a", "-o", model)
+    assert code == 0, text
+    code, text = run("predict", model, new, "--missing", "drop", "-o", messy / "here")
+    assert code == 0, text
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        more = ("--scheduler", cluster.scheduler_address)
+        code, text = run("predict", model, new, "--missing", "drop", "-o", messy / "there", *more)
+        assert code == 0, text
+        assert "1 of 7 rows are left out: a value is missing" in text
+        code, text = run("predict", model, new, "-o", messy / "refused", *more)
+        assert code == 1
+        assert "1.csv, row 4, column 'a': the cell is empty" in text
+        code, text = run(
+            "fit", new, "-t", "y", *SMOOTH, "--inputs", "when,color,a", "-o", messy / "w.wk", *more
+        )
+        assert code == 0, text
+        assert load(messy / "w.wk").columns_ == load(model).columns_
+    for name in ("1.csv", "2.csv"):
+        assert (messy / "there" / name).read_bytes() == (messy / "here" / name).read_bytes()
+    code, text = run("predict", model, "-", "--scheduler", "tcp://127.0.0.1:1")
+    assert code == 2
+    assert "--scheduler needs files" in text

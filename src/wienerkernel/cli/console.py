@@ -25,6 +25,7 @@ __all__ = [
     "Force",
     "Model",
     "OutputTable",
+    "Scheduler",
     "UsageError",
     "argument",
     "check_interval",
@@ -95,6 +96,14 @@ Force = Annotated[bool, option("Overwrite existing files.", None, True, "--force
 Model = Annotated[Path, argument("Model file written by `wienerkernel fit` or `save()`.", "MODEL")]
 OutputTable = Annotated[
     Path, option("Output table, CSV or Parquet; - writes standard output.", "FILE", True, "--output", "-o")
+]
+Scheduler = Annotated[
+    str | None,
+    option(
+        "Address of a Dask scheduler, as tcp://127.0.0.1:8786, whose workers process the files.",
+        "ADDRESS",
+        False,
+    ),
 ]
 Folder = Annotated[Path, option("Output folder; created if missing.", "FOLDER")]
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
+from warnings import warn
 
 from .console import (
     Force,
+    Scheduler,
     UsageError,
     argument,
     check_positive,
@@ -23,7 +25,7 @@ from .console import (
 )
 from .figure import check_figure, draw_fit
 from .read import SampleTable, read_samples
-from .streaming import files_of, fit_files, is_streamed, show_collapsed
+from .streaming import fit_files, is_streamed, prepared, seen_by_workers
 from .summary import show_summary, summarize
 
 if TYPE_CHECKING:
@@ -129,14 +131,7 @@ def fit(
             "`auto` is exact up to 25,000 distinct inputs and chooses beyond."
         ),
     ] = "auto",
-    scheduler: Annotated[
-        str | None,
-        option(
-            "Address of a Dask scheduler, as tcp://127.0.0.1:8786, whose workers read the files.",
-            "ADDRESS",
-            False,
-        ),
-    ] = None,
+    scheduler: Scheduler = None,
     ridge: Annotated[
         float | None, option("Regularization parameter.", default="the noise variance", **numeric(float))
     ] = None,
@@ -162,8 +157,11 @@ def fit(
     may_write(output, force)
     if plot is not None:
         check_figure(plot, force)
-    with notes():
+    data = seen_by_workers(data, scheduler)
+    with notes(), ExitStack() as stack:
         import numpy as np
+
+        from ..io.streams import workers
 
         tuned = _none(tuning)
         given = noise is not None
@@ -174,18 +172,18 @@ def fit(
             raise UsageError(
                 "--noise-level input and --transform box-cox or yeo-johnson need estimation: remove --tuning none"
             )
+        stack.enter_context(workers(scheduler))
         files = None
         if is_streamed(data, scheduler):
-            if group is not None or missing == "drop":
-                raise UsageError("--group and --missing drop need one file that fits into memory")
-            files, names, targets = files_of(data, target, inputs, noise_scale)
+            files, targets = prepared(data, target, inputs, noise_scale, group, missing == "drop")
+            names = files.features
         else:
             samples = read_samples(data, target, inputs, noise_scale, group, missing == "drop")
             if transform in ("log", "box-cox"):
                 for name, y in zip(samples.targets, np.atleast_2d(samples.y.T), strict=True):
                     check_positive(y, name, f"--transform {transform}", data)
             names = samples.features
-        with searching("fitting", verbose) if files is None else nullcontext():
+        with searching("fitting", verbose) if files is None or verbose else nullcontext():
             from .. import fitting
             from ..regressor import WienerKernelRegressor
             from ..scale import is_small
@@ -210,19 +208,19 @@ def fit(
                 approximation=None if exact else approximation,
             )
             if files is not None:
-                samples = fit_files(model, files, targets, noise_scale, scheduler)
+                samples = fit_files(model, files, targets, noise_scale)
             else:
                 X, outputs = check_data(model, samples.X, samples.y, reset=True)
                 model.feature_names_in_ = np.array(names, dtype=object)
                 fitting.fit(model, X, outputs, samples.scale, None)
         _save(model, samples, output, force)
         say_written(output)
-        if files is not None and not hasattr(model, "approximation_"):
-            show_collapsed(model, samples)
-            return
+        collapsed = files is not None and not hasattr(model, "approximation_")
         with working("scoring"):
-            summary = summarize(model, samples)
-        if plot is not None:
+            summary = summarize(model, samples, collapsed)
+        if plot is not None and collapsed:
+            warn("no figure is drawn: means and variances at the inputs are kept, not the rows", stacklevel=2)
+        elif plot is not None:
             with working("drawing"):
                 draw_fit(model, samples, summary, plot, force)
             say_written(plot)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -11,6 +11,7 @@ from .console import (
     Force,
     Model,
     OutputTable,
+    Scheduler,
     argument,
     check_interval,
     check_positive,
@@ -20,13 +21,12 @@ from .console import (
     notes,
     numeric,
     option,
-    progress,
     say,
     say_written,
     scale_name,
 )
 from .read import NO_ROWS, NO_VALUES, query
-from .streaming import outputs
+from .streaming import outputs, reading, seen_by_workers
 
 if TYPE_CHECKING:
     from .._typing import FloatArray
@@ -78,6 +78,7 @@ def predict(
         option("What to do with rows without a value in a column that is used."),
     ] = "refuse",
     prefix: Annotated[str, option("Prefix of the new column names.", "TEXT")] = "",
+    scheduler: Scheduler = None,
     force: Force = False,
 ) -> None:
     """Predict each row of a table.
@@ -89,36 +90,25 @@ def predict(
     Tables are processed in chunks, so they can be of any length.
     """
     check_interval(interval)
-    to_file = str(output) != "-"
-    pairs = outputs(data, output, force)
-    fitted, rows, read = load_model(model), 0, 0
-    with notes(), progress() as bar:
-        from ..io.tables import open_table, table_writer
+    source, result = seen_by_workers(data, scheduler), seen_by_workers(output, scheduler)
+    with notes():
+        from ..io.streams import mapped, workers
 
-        for source, result in pairs:
-            task = bar.add_task("predicting", total=None)
-            before, read_before = rows, read
-            try:
-                with open_table(source) as table, table_writer(result, overwrite=force) as writer:
-                    columns = _columns(fitted, table, inputs)
-                    used = [*(column.name for column in columns), *([noise_scale] if noise_scale else [])]
-                    bar.update(task, total=1.0 if table.fraction is not None else None)
-                    for chunk in table.chunks():
-                        read += len(chunk)
-                        kept = chunk.complete(used) if missing == "drop" else chunk
-                        if len(kept):
-                            X = query(fitted, columns, kept)
-                            new = _predictions(fitted, X, _scale(kept, noise_scale), interval, of)
-                            writer.write({**kept.columns, **_renamed(new, prefix, table)})
-                        rows += len(kept)
-                        bar.update(task, completed=table.fraction, description=f"predicted {rows} rows")
-                    if rows == before:
-                        raise _NoRowsError(f"{table.file}: {NO_VALUES if read > read_before else NO_ROWS}")
-            except _NoRowsError as error:
-                if not rows and source == pairs[-1][0]:
-                    raise
-                say(f"note: {error}; no predictions are written", style="yellow")
-            bar.update(task, completed=1.0)
+        with workers(scheduler):
+            pairs, fitted, read, rows = outputs(source, result, force), load_model(model), 0, 0
+            # the outputs were checked; a task that Dask repeats replaces what it wrote before
+            overwrite = force or scheduler is not None
+            predict_file = _FilePrediction(
+                inputs, noise_scale, missing == "drop", interval, of, prefix, overwrite
+            )
+            with reading("predicting") as update:
+                for more_read, more, problem in mapped(predict_file, pairs, fitted):
+                    read, rows = read + more_read, rows + more
+                    update(description=f"predicted {rows} rows")
+                    if problem and len(pairs) > 1:
+                        say(f"note: {problem}; no predictions are written", style="yellow")
+        if not rows:
+            raise ValueError(problem)
     if read > rows:
         say(f"note: {read - rows} of {read} rows are left out: a value is missing", style="yellow")
     if transform := scale_name(fitted):
@@ -126,8 +116,47 @@ def predict(
 
         stds = ", ".join(f"{prefix}std_{cause}" for cause in causes(fitted.posterior_))
         say(f"note: {stds} are on the transformed scale ({transform})", style="yellow")
-    if to_file:
+    if str(output) != "-":
         say_written(output, f"{rows} rows")
+
+
+@dataclass(frozen=True)
+class _FilePrediction:
+    """The options of the command, as a function that predicts one file."""
+
+    inputs: str | None
+    noise_scale: str | None
+    drop: bool
+    interval: float
+    of: str
+    prefix: str
+    overwrite: bool
+
+    def __call__(self, pair: tuple[Path, Path], model: WienerKernelRegressor) -> tuple[int, int, str]:
+        """Predict one file and write another: rows that were read and written, and why none are."""
+        from ..io.tables import open_table, table_writer
+        from ..scale.stream import PROGRESS
+
+        read, written, report = 0, 0, PROGRESS.get()
+        try:
+            with open_table(pair[0]) as table, table_writer(pair[1], overwrite=self.overwrite) as writer:
+                columns = _columns(model, table, self.inputs)
+                used = [column.name for column in columns]
+                used += [self.noise_scale] if self.noise_scale else []
+                for chunk in table.chunks():
+                    rows = chunk.complete(used) if self.drop else chunk
+                    read, written = read + len(chunk), written + len(rows)
+                    if len(rows):
+                        X, scale = query(model, columns, rows), _scale(rows, self.noise_scale)
+                        new = _predictions(model, X, scale, self.interval, self.of)
+                        writer.write({**rows.columns, **_renamed(new, self.prefix, table)})
+                    if report is not None:
+                        report(table.fraction)
+                if not written:  # leaves no file
+                    raise _NoRowsError(f"{table.file}: {NO_VALUES if read else NO_ROWS}")
+        except _NoRowsError as error:
+            return read, 0, str(error)
+        return read, written, ""
 
 
 def _columns(model: WienerKernelRegressor, table: Table, inputs: str | None) -> list[Column]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,10 +14,23 @@ from .console import UsageError, check_positive, listed, working
 if TYPE_CHECKING:
     from .._typing import FloatArray
     from ..io.columns import Column
+    from ..io.groups import Groups
     from ..io.tables import Chunk, Table
     from ..regressor import WienerKernelRegressor
 
-__all__ = ["NO_ROWS", "NO_VALUES", "SampleTable", "query", "read_samples"]
+__all__ = [
+    "NO_ROWS",
+    "NO_VALUES",
+    "SampleTable",
+    "check_number",
+    "input_columns",
+    "located",
+    "query",
+    "read_samples",
+    "remedy",
+    "tell_columns",
+    "tell_groups",
+]
 
 REMEDY = "; --missing drop skips rows without a value"
 NO_ROWS = "there are no rows below the column names"
@@ -51,44 +65,34 @@ def read_samples(
     import numpy as np
 
     from ..io.columns import ColumnReader
-    from ..io.tables import MissingValueError, check_names, open_table
+    from ..io.groups import Groups
+    from ..io.tables import check_names, open_table
     from ..validation import largest
 
     with working(f"reading {data}"), open_table(data) as table:
         targets = listed(target, table.names)
         others = [name for name in (noise_scale, group) if name is not None]
-        names = _inputs(table, targets, others, inputs)
+        names = input_columns(table, targets, others, inputs)
         numeric = [*targets, *([noise_scale] if noise_scale else [])]
         used = [*names, *targets, *others]
         check_names(table.file, used, table.names)
-        reader, numbers, groups, read = ColumnReader(names, largest() ** 0.5), [], [], 0
-        try:
+        reader, numbers, labels, read = ColumnReader(names, largest() ** 0.5), [], [], 0
+        with located(table.file, inputs is not None or len(names) == 1, numeric), remedy():
             for chunk in table.chunks():
                 read += len(chunk)
                 rows = chunk.complete(used) if drop else chunk
                 if len(rows):
                     numbers.append(rows.numbers(numeric, largest() ** 0.5))
                     reader.add(rows)
-                    groups += rows.texts(group) if group is not None else []
-            if not numbers:
-                raise ValueError(f"{table.file}: {NO_VALUES if read else NO_ROWS}")
+                    labels += rows.texts(group) if group is not None else []
+            check_number(table.file, read, sum(map(len, numbers)))
             columns, X = reader.result()
-        except MissingValueError as error:
-            raise ValueError(f"{error}{REMEDY}") from None
-        except ValueError as error:
-            where = "" if table.file in str(error) else f"{table.file}: "
-            chosen = inputs is not None or len(names) == 1
-            wrong = chosen or any(f"column {name!r}: " in str(error) for name in numeric)
-            hint = "" if wrong else "; choose the input columns with --inputs"
-            raise ValueError(f"{where}{error}{hint}") from None
     values, n_y = np.concatenate(numbers), len(targets)
-    if read > len(values):
-        warn(f"{read - len(values)} of {read} rows are not used: a value is missing", stacklevel=2)
-    if len(values) < 2:
-        raise ValueError(f"{data}: at least two samples are needed to fit a model, got one")
-    _tell(columns, X, inputs is None)
+    tell_columns(columns, X, inputs is None)
     if group is not None:
-        X = _averaged(X, groups, group, columns)
+        groups = Groups.of(labels, X)
+        tell_groups(groups, group, columns)
+        X = groups.inputs(labels)
     y, scale = values[:, :n_y].copy(), None
     if noise_scale is not None:
         scale = values[:, n_y].copy()
@@ -96,20 +100,53 @@ def read_samples(
     return SampleTable(columns, targets, X, y[:, 0] if n_y == 1 else y, scale)
 
 
-def query(model: WienerKernelRegressor, columns: list[Column], rows: Chunk) -> FloatArray:
-    """Inputs (n, d) of a model in some rows of a table."""
-    import numpy as np
-
+@contextmanager
+def remedy() -> Iterator[None]:
+    """Errors about missing values say what to do about them."""
     from ..io.tables import MissingValueError
-    from ..validation import largest, precision
 
     try:
-        return np.concatenate([column.encode(rows, largest(precision(model))) for column in columns], axis=1)
+        yield
     except MissingValueError as error:
-        raise ValueError(f"{error}{REMEDY}") from None
+        raise MissingValueError(f"{error}{REMEDY}") from None
 
 
-def _inputs(table: Table, targets: list[str], others: Sequence[str], inputs: str | None) -> list[str]:
+@contextmanager
+def located(file: str, chosen: bool, numeric: Sequence[str]) -> Iterator[None]:
+    """Errors name the file, and an option if they are about inputs that were not ``chosen``."""
+    from ..io.tables import MissingValueError
+
+    try:
+        yield
+    except MissingValueError:
+        raise
+    except ValueError as error:
+        where = "" if file in str(error) else f"{file}: "
+        wrong = chosen or any(f"column {name!r}: " in str(error) for name in numeric)
+        hint = "" if wrong else "; choose the input columns with --inputs"
+        raise ValueError(f"{where}{error}{hint}") from None
+
+
+def check_number(file: str, read: int, kept: int) -> None:
+    """Tell how many rows are not used, and raise if there are too few others."""
+    if not kept:
+        raise ValueError(f"{file}: {NO_VALUES if read else NO_ROWS}")
+    if read > kept:
+        warn(f"{read - kept} of {read} rows are not used: a value is missing", stacklevel=2)
+    if kept < 2:
+        raise ValueError(f"{file}: at least two samples are needed to fit a model, got one")
+
+
+def query(model: WienerKernelRegressor, columns: list[Column], rows: Chunk) -> FloatArray:
+    """Inputs (n, d) of a model in some rows of a table."""
+    from ..io.columns import encoded
+    from ..validation import largest, precision
+
+    with remedy():
+        return encoded(columns, rows, largest(precision(model)))
+
+
+def input_columns(table: Table, targets: list[str], others: Sequence[str], inputs: str | None) -> list[str]:
     """Names of the input columns."""
     if not targets or len(set(targets)) < len(targets):
         raise UsageError(f"--target must name different columns, got {', '.join(targets) or 'none'}")
@@ -135,8 +172,8 @@ def _inputs(table: Table, targets: list[str], others: Sequence[str], inputs: str
     return names
 
 
-def _tell(columns: list[Column], X: FloatArray, chosen: bool) -> None:
-    """Note what became of columns that are not numbers, and row numbers that have a name."""
+def tell_columns(columns: Sequence[Column], X: FloatArray, chosen: bool) -> None:
+    """Note what became of columns that are not numbers, and row numbers that have a name; X are the first rows."""
     import numpy as np
 
     from ..io.tables import shortened
@@ -165,24 +202,21 @@ def _tell(columns: list[Column], X: FloatArray, chosen: bool) -> None:
         at += len(column.features)
 
 
-def _averaged(X: FloatArray, groups: list[str], name: str, columns: list[Column]) -> FloatArray:
-    """Inputs averaged in each group."""
+def tell_groups(groups: Groups, name: str, columns: Sequence[Column]) -> None:
+    """Note how far inputs are averaged in groups; raise if a category would be."""
     import numpy as np
 
-    _, index, counts = np.unique(groups, return_inverse=True, return_counts=True)
-    means = np.stack([np.bincount(index, column) / counts for column in X.T], axis=1)[index]
-    apart = np.max(np.abs(X - means), axis=0)
-    at = 0
+    apart, at = groups.apart, 0
     for column in columns:
         k = len(column.features)
         if column.kind == "category" and apart[at : at + k].any():
             raise ValueError(f"column {column.name!r} has several values in one group of {name!r}")
         at += k
     features = [feature for column in columns for feature in column.features]
-    furthest = int(np.argmax(apart / np.maximum(np.ptp(X, axis=0), 1e-300)))
+    extent = groups.high.max(axis=0) - groups.low.min(axis=0)
+    furthest = int(np.argmax(apart / np.maximum(extent, 1e-300)))
     change = f"averaged in each, by at most {apart[furthest]:.3g} in {features[furthest]}"
     warn(
-        f"{len(counts)} groups of replicates: inputs are {change if apart.any() else 'equal in each'}",
-        stacklevel=3,
+        f"{len(groups.names)} groups of replicates: inputs are {change if apart.any() else 'equal in each'}",
+        stacklevel=2,
     )
-    return np.where(apart > 0, means, X)

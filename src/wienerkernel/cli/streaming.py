@@ -2,28 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial, reduce
+from itertools import chain
+from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING
+from warnings import warn
 
-from ..text import rounded
-from .console import UsageError, listed, may_write, progress, show
-from .read import SampleTable
+from .console import UsageError, listed, may_write, progress
+from .read import (
+    NO_ROWS,
+    NO_VALUES,
+    SampleTable,
+    check_number,
+    input_columns,
+    located,
+    remedy,
+    tell_columns,
+    tell_groups,
+)
 
 if TYPE_CHECKING:
+    from ..io.streams import PreparedFiles
     from ..regressor import WienerKernelRegressor
-    from ..streams import Files
 
-__all__ = ["files_of", "fit_files", "is_streamed", "outputs", "show_collapsed"]
+__all__ = ["fit_files", "is_streamed", "outputs", "prepared", "reading", "seen_by_workers"]
 
 LARGE = 2**28
 """Bytes from which a file is read in parts."""
 
 
+def seen_by_workers(path: Path, scheduler: str | None) -> Path:
+    """A path, in full if it is for the workers of a scheduler, who have working directories of their own."""
+    if scheduler is None:
+        return path
+    if str(path) == "-":
+        raise UsageError("--scheduler needs files, not standard input or output")
+    return path.absolute()
+
+
 def is_streamed(data: Path, scheduler: str | None) -> bool:
     """Whether data are read in parts: several files, a large one, or by the workers of a scheduler."""
     if str(data) == "-":
-        if scheduler is not None:
-            raise UsageError("--scheduler needs files, not standard input")
         return False
     from ..io.streams import expanded
 
@@ -31,81 +54,77 @@ def is_streamed(data: Path, scheduler: str | None) -> bool:
     return scheduler is not None or paths != [str(data)] or Path(paths[0]).stat().st_size > LARGE
 
 
-def files_of(
-    data: Path, target: str, inputs: str | None, noise_scale: str | None
-) -> tuple[Files, list[str], list[str]]:
-    """The files with their inputs, the names of these, and those of the targets."""
-    from ..io.streams import as_stream
-    from ..streams import Files
-
-    targets = listed(target)
-    files = Files(str(data), None if inputs is None else tuple(listed(inputs)))
-    names = list(as_stream(files, targets, noise_scale).names or ())
-    return Files(str(data), tuple(names)), names, targets
-
-
-def fit_files(
-    model: WienerKernelRegressor,
-    files: Files,
-    targets: list[str],
-    noise_scale: str | None,
-    scheduler: str | None,
-) -> SampleTable:
-    """Fit the model with a progress bar; the samples that it keeps, or their means at each input."""
-    from ..evaluation.report.slices import observations
-    from ..io.columns import Column
-    from ..io.streams import workers
+@contextmanager
+def reading(what: str) -> Iterator[Callable[..., None]]:
+    """Show a progress bar of a pass over files; a function that updates it, as that of ``rich``."""
     from ..scale.stream import PROGRESS
 
-    with workers(scheduler), progress() as bar:
-        task = bar.add_task("reading", total=None)
+    with progress() as bar:
+        task = bar.add_task(what, total=None)
         token = PROGRESS.set(
             lambda done: bar.update(task, total=None if done is None else 1.0, completed=done or 0.0)
         )
         try:
-            model.fit(files, targets if len(targets) > 1 else targets[0], noise_scale)
+            yield partial(bar.update, task)
         finally:
             PROGRESS.reset(token)
+
+
+def prepared(
+    data: Path, target: str, inputs: str | None, noise_scale: str | None, group: str | None, drop: bool
+) -> tuple[PreparedFiles, list[str]]:
+    """Look at the files, and tell what is found there: how their columns become inputs, and the names of the targets."""
+    from ..io.streams import PreparedFiles, as_stream, expanded
+    from ..io.survey import grouped, surveyed
+    from ..io.tables import open_table
+
+    with open_table(expanded(data)[0]) as table:
+        targets = listed(target, table.names)
+        others = [name for name in (noise_scale, group) if name is not None]
+        names = input_columns(table, targets, others, inputs)
+    files = PreparedFiles(str(data), None if inputs is None else tuple(names), drop=drop, group=group)
+    with reading("looking at the files"), remedy():
+        surveys = surveyed(files, targets, noise_scale)
+    for survey in surveys:
+        if not survey.kept:
+            warn(f"{survey.path}: {NO_VALUES if survey.read else NO_ROWS}", stacklevel=2)
+    check_number(str(data), sum(survey.read for survey in surveys), sum(survey.kept for survey in surveys))
+    with located(str(data), inputs is not None or len(names) == 1, ()):
+        found = [survey.found for survey in surveys if survey.kept]
+        columns = tuple(reduce(add, findings).column() for findings in zip(*found, strict=True))
+    files = replace(files, inputs=tuple(column.name for column in columns), columns=columns)
+    stream = as_stream(files, targets, noise_scale)
+    with remedy():
+        batches = chain.from_iterable(map(stream.read, stream.parts))
+        tell_columns(columns, next(X for X, _, _ in batches if len(X)), inputs is None)
+        if group is not None:
+            with reading("averaging groups"):
+                groups = grouped(files, targets, noise_scale)
+            tell_groups(groups, group, columns)
+            files = replace(files, groups=groups)
+    return files, targets
+
+
+def fit_files(
+    model: WienerKernelRegressor, files: PreparedFiles, targets: list[str], noise_scale: str | None
+) -> SampleTable:
+    """Fit the model with a progress bar; the samples that it keeps, or their means at each input."""
+    from ..evaluation.report.slices import observations
+
+    with reading("reading"), remedy():
+        model.fit(files, targets if len(targets) > 1 else targets[0], noise_scale)
     posterior = model.posterior_
     X, y = observations(posterior)
     y = y if posterior.transform is None else posterior.transform.inverse(y)
-    columns = [Column(name) for name in files.inputs or ()]
-    return SampleTable(columns, targets, X, y[:, 0] if len(targets) == 1 else y, None)
-
-
-def show_collapsed(model: WienerKernelRegressor, samples: SampleTable) -> None:
-    """Show what is known of an exact model without single rows: no leave-one-out scores."""
-    import numpy as np
-
-    from ..io.tables import shortened
-    from ..palette import CAUSES
-    from ..posterior.separate import causes
-
-    posterior = model.posterior_
-    show(
-        f"{posterior.n_samples} samples of {', '.join(samples.targets)} at {len(samples.X)} inputs, against "
-        f"{shortened(samples.features)}"
-    )
-    show("fitted model", style="bold")
-    show(f"  kernel     {rounded(repr(model.kernel_))}")
-    show(f"  noise      {rounded(repr(model.noise_))}")
-    show("standard deviation of a new observation by cause, averaged over the inputs", style="bold")
-    parts = model.uncertainty(samples.X)
-    for cause in causes(posterior):
-        show(f"  {cause:<13} {np.sqrt(np.mean(getattr(parts, cause))):<9.4g} {CAUSES[cause]}")
-    show("scores need held-out data: means and variances at the inputs are kept, not the rows")
+    return SampleTable(list(files.columns), targets, X, y[:, 0] if len(targets) == 1 else y, None)
 
 
 def outputs(data: Path, output: Path, force: bool) -> list[tuple[Path, Path]]:
     """Pairs of an input and the output for it: one file, or files of the same names in a folder."""
-    if str(data) == "-":
-        if str(output) != "-":
-            may_write(output, force)
-        return [(data, output)]
     from ..io.streams import expanded
 
-    paths = [Path(path) for path in expanded(data)]
-    if not output.is_dir() and paths == [data]:
+    paths = [data] if str(data) == "-" else [Path(path) for path in expanded(data)]
+    if str(data) == "-" or (not output.is_dir() and paths == [data]):
         if str(output) != "-":
             may_write(output, force)
         return [(data, output)]

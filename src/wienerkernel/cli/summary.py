@@ -36,15 +36,20 @@ SLIGHT = 0.07
 """Difference from a coverage of 0.9 that is small, even if it is more than chance."""
 
 
-def summarize(model: WienerKernelRegressor, samples: SampleTable) -> dict[str, Any]:
-    """All findings, ready for JSON: ``samples``, ``inputs``, and one entry of ``targets`` for each output."""
+def summarize(model: WienerKernelRegressor, samples: SampleTable, collapsed: bool = False) -> dict[str, Any]:
+    """All findings, ready for JSON: ``samples``, ``inputs``, and one entry of ``targets`` for each output.
+
+    ``samples`` that were ``collapsed`` to their means at each input, without single rows, have no scores.
+    """
     import numpy as np
 
     from ..evaluation.report.scores import sampled_scores
 
     X, scale, approximate = samples.X, samples.scale, hasattr(model, "approximation_")
     y = samples.y.reshape(len(X), -1)
-    report = sampled_scores(model.posterior_) if approximate else model.score_report()
+    report = None
+    if not collapsed:
+        report = sampled_scores(model.posterior_) if approximate else model.score_report()
     some = np.arange(len(X))
     if approximate:
         some = np.sort(np.random.default_rng(0).permutation(len(X))[:AVERAGED])
@@ -59,11 +64,14 @@ def summarize(model: WienerKernelRegressor, samples: SampleTable) -> dict[str, A
             **_model_of_output(model, k, X, y[:, k]),
             "uncertainty": _uncertainty(model, parts, k),
             "relevance": dict(sorted(relevant.items(), key=lambda item: -item[1])),
-            "scores": _scores(report, y[:, k], k),
         }
-        targets.append({**found, "verdict": _verdict(found)})
+        if report is not None:
+            found["scores"] = _scores(report, y[:, k], k)
+            found["verdict"] = _verdict(found)
+        targets.append(found)
     return {
-        "samples": len(X),
+        "samples": model.posterior_.n_samples if collapsed else len(X),
+        **({"distinct_inputs": len(X)} if collapsed else {}),
         "inputs": samples.features,
         "approximation": str(model.approximation_) if approximate else None,
         "targets": targets,
@@ -203,7 +211,8 @@ def show_summary(summary: dict[str, Any]) -> None:
 
     several = len(summary["targets"]) > 1
     names = ", ".join(found["target"] for found in summary["targets"])
-    show(f"{summary['samples']} samples of {names} against {shortened(summary['inputs'])}")
+    at = f" at {summary['distinct_inputs']} inputs," if "distinct_inputs" in summary else ""
+    show(f"{summary['samples']} samples of {names}{at} against {shortened(summary['inputs'])}")
     for found in summary["targets"]:
         if several:
             show(f"\n{found['target']}", style="bold underline")
@@ -226,7 +235,8 @@ def _show_output(found: dict[str, Any], summary: dict[str, Any]) -> None:
     if summary["approximation"]:
         show(f"  solution   approximate: {summary['approximation']}")
     where = "; on the transformed scale" * bool(found["transform"])
-    show(f"standard deviation of a new observation by cause, averaged over the data{where}", style="bold")
+    over = "inputs" if "distinct_inputs" in summary else "data"
+    show(f"standard deviation of a new observation by cause, averaged over the {over}{where}", style="bold")
     width = max(10, *map(len, found["uncertainty"]))
     for cause, part in found["uncertainty"].items():
         show(
@@ -237,7 +247,10 @@ def _show_output(found: dict[str, Any], summary: dict[str, Any]) -> None:
         width = max(10, *map(len, found["relevance"]))
         for name, value in found["relevance"].items():
             show(f"  {name:<{width}} {value:>4.0%}  {'█' * round(30 * value)}".rstrip())
-    scores = found["scores"]
+    scores = found.get("scores")
+    if scores is None:
+        show("scores need held-out data: means and variances at the inputs are kept, not the rows")
+        return
     of = f" of {scores['scored']} random samples" * (scores["scored"] < summary["samples"])
     show(f"leave-one-out scores{of}", style="bold")
     show(f"  log score  {scores['log_score']:.4f} per sample")

@@ -18,7 +18,7 @@ from .._typing import FloatArray
 from ..text import number
 from .tables.base import Chunk, shortened
 
-__all__ = ["KINDS", "UNITS", "Column", "ColumnReader", "columns_of"]
+__all__ = ["KINDS", "UNITS", "Column", "ColumnReader", "Finding", "columns_of", "encoded", "found_in"]
 
 KINDS = ("number", "category", "date")
 UNITS = {"days": 86400.0, "hours": 3600.0, "seconds": 1.0}
@@ -84,15 +84,13 @@ class Column:
         """The inputs (n, k) for some rows."""
         if self.kind == "number":
             return chunk.numbers([self.name], largest)
-        known: dict[str, list[float]] = {}
-        cells = chunk.texts(self.name)
-        for index, text in enumerate(cells):
-            if text not in known:
-                try:
-                    known[text] = self.values(text)
-                except ValueError as error:
-                    raise chunk.error(index, self.name, str(error)) from None
-        return np.array([known[text] for text in cells]).reshape(len(cells), len(self.features))
+        texts, known = chunk.texts(self.name), {}
+        for text in dict.fromkeys(texts):
+            try:
+                known[text] = self.values(text)
+            except ValueError as error:
+                raise chunk.error(texts.index(text), self.name, str(error)) from None
+        return np.array([known[text] for text in texts]).reshape(len(texts), len(self.features))
 
     def text(self, values: Sequence[float] | FloatArray, digits: int | None = None) -> str:
         """The cell that inputs (k,) stand for; numbers with some digits after the point."""
@@ -111,32 +109,113 @@ def columns_of(model: Any, names: Iterable[str]) -> list[Column]:
     return list(getattr(model, "columns_", None) or map(Column, names))
 
 
+def encoded(columns: Iterable[Column], rows: Chunk, largest: float) -> FloatArray:
+    """The inputs (n, d) of some rows of a table."""
+    return np.concatenate([column.encode(rows, largest) for column in columns], axis=1)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is known about a column after some rows, in bounded memory; findings in two parts of the rows add up.
+
+    Parameters
+    ----------
+    name : str
+    kind : {"number", "category", "date"}
+        A number if it is one in any of the parts, otherwise a date if it is one in any.
+    rows : int
+    levels : frozenset of str
+        Texts of a category; once there are too many, no more are collected.
+    dates : tuple of datetime
+        The first and the last one.
+    """
+
+    name: str
+    kind: str
+    rows: int
+    levels: frozenset[str] = frozenset()
+    dates: tuple[datetime, ...] = ()
+
+    @classmethod
+    def of(cls, rows: Chunk, name: str, kind: str) -> Finding:
+        """What some rows tell about a column of this kind."""
+        if kind == "number":
+            return cls(name, kind, len(rows))
+        texts = rows.texts(name)
+        if kind == "category":
+            return cls(name, kind, len(rows), frozenset(texts))
+        dates = []
+        for text in dict.fromkeys(texts):
+            try:
+                dates.append(_date(text))
+            except ValueError as error:
+                raise rows.error(texts.index(text), name, str(error)) from None
+        return cls(name, kind, len(rows), dates=_ends(dates))
+
+    def __add__(self, other: Finding) -> Finding:
+        kind = next(kind for kind in ("number", "date", "category") if kind in (self.kind, other.kind))
+        levels = self.levels if len(self.levels) > MOST_LEVELS else self.levels | other.levels
+        return Finding(self.name, kind, self.rows + other.rows, levels, _ends([*self.dates, *other.dates]))
+
+    def column(self) -> Column:
+        """How the column becomes inputs; ValueError if it cannot."""
+        if self.kind == "number":
+            return Column(self.name)
+        if self.kind == "date":
+            seconds, unit = _elapsed(self.dates[1], self.dates[0]), "seconds"
+            if seconds > 2 * UNITS["hours"]:
+                unit = "days" if seconds > 2 * UNITS["days"] else "hours"
+            return Column(self.name, self.kind, origin=self.dates[0].isoformat(), unit=unit)
+        levels = sorted(self.levels)
+        if DATE_LIKE.fullmatch(levels[0]):
+            raise ValueError(f"column {self.name!r} has {levels[0]!r}: write dates as 2024-12-31")
+        if len(levels) > min(MOST_LEVELS, max(2, self.rows // 2)):
+            number = f"more than {MOST_LEVELS}" if len(levels) > MOST_LEVELS else len(levels)
+            raise ValueError(
+                f"column {self.name!r} has {number} different texts in {self.rows} rows, such as {levels[0][:60]!r}: too "
+                "many for one input each"
+            )
+        if len(levels) == 1:
+            raise ValueError(f"column {self.name!r} has the text {levels[0][:60]!r} in all rows")
+        return Column(self.name, self.kind, tuple(levels))
+
+
+def found_in(rows: Chunk, names: Sequence[str], before: Sequence[Finding] = ()) -> list[Finding]:
+    """What is known about columns after some more rows; the first ones decide what a column is."""
+    if not before:
+        return [Finding.of(rows, name, _kind(rows, name)) for name in names]
+    return [finding + Finding.of(rows, finding.name, finding.kind) for finding in before]
+
+
 class ColumnReader:
     """Collects columns of a table, chunk by chunk, and decides from the first one what they are."""
 
     def __init__(self, names: Sequence[str], largest: float) -> None:
         self.names, self.largest = list(names), largest
-        self._kinds: list[str] = []
+        self._found: list[Finding] = []
         self._parts: list[list[Any]] = [[] for _ in names]
 
     def add(self, chunk: Chunk) -> None:
         """Read some rows."""
-        self._kinds = self._kinds or [_kind(chunk, name) for name in self.names]
-        for name, kind, parts in zip(self.names, self._kinds, self._parts, strict=True):
-            if kind == "number":
-                parts.append(chunk.numbers([name], self.largest))
-                continue
-            for index, text in enumerate(chunk.texts(name)):
-                try:
-                    parts.append(_date(text) if kind == "date" else text)
-                except ValueError as error:
-                    raise chunk.error(index, name, str(error)) from None
+        before, self._found = self._found, []
+        for k, (name, parts) in enumerate(zip(self.names, self._parts, strict=True)):
+            (finding,) = found_in(chunk, [name], before[k : k + 1])
+            self._found.append(finding)
+            if finding.kind == "number":
+                parts.append(chunk.numbers([finding.name], self.largest))
+            else:
+                parts += chunk.texts(finding.name)
 
     def result(self) -> tuple[list[Column], FloatArray]:
         """The columns, and the inputs (n, d) of all rows."""
-        found = map(_column, self.names, self._kinds, self._parts)
-        columns, values = zip(*found, strict=True)
-        return list(columns), np.concatenate(values, axis=1)
+        columns, values = [finding.column() for finding in self._found], []
+        for column, parts in zip(columns, self._parts, strict=True):
+            if column.kind == "number":
+                values.append(np.concatenate(parts))
+            else:
+                known = {text: column.values(text) for text in dict.fromkeys(parts)}
+                values.append(np.array([known[text] for text in parts]))
+        return columns, np.concatenate(values, axis=1)
 
 
 def _kind(chunk: Chunk, name: str) -> str:
@@ -154,30 +233,10 @@ def _is_date(text: str) -> bool:
     return True
 
 
-def _column(name: str, kind: str, cells: list[Any]) -> tuple[Column, FloatArray]:
-    if kind == "number":
-        return Column(name), np.concatenate(cells)
-    if kind == "date":
-        origin = min(cells, key=lambda date: date.replace(tzinfo=None))
-        seconds = np.array([_elapsed(date, origin) for date in cells])
-        unit = "seconds"
-        if seconds.max() > 2 * UNITS["hours"]:
-            unit = "days" if seconds.max() > 2 * UNITS["days"] else "hours"
-        column = Column(name, kind, origin=origin.isoformat(), unit=unit)
-        return column, seconds[:, None] / UNITS[unit]
-    levels = sorted(set(cells))
-    if DATE_LIKE.fullmatch(levels[0]):
-        raise ValueError(f"column {name!r} has {levels[0]!r}: write dates as 2024-12-31")
-    if len(levels) > min(MOST_LEVELS, max(2, len(cells) // 2)):
-        raise ValueError(
-            f"column {name!r} has {len(levels)} different texts in {len(cells)} rows, such as {levels[0][:60]!r}: too "
-            "many for one input each"
-        )
-    if len(levels) == 1:
-        raise ValueError(f"column {name!r} has the text {levels[0][:60]!r} in all rows")
-    column = Column(name, kind, tuple(levels))
-    codes = dict(zip(levels, map(column.values, levels), strict=True))
-    return column, np.array([codes[cell] for cell in cells])
+def _ends(dates: Sequence[datetime]) -> tuple[datetime, ...]:
+    """The first and the last of some dates, if there are any."""
+    order = sorted(dates, key=lambda date: date.replace(tzinfo=None))
+    return (order[0], order[-1]) if order else ()
 
 
 def _date(text: str) -> datetime:

@@ -4,32 +4,72 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from .._typing import FloatArray
-from ..scale.stream import Batch, Stream
+from ..scale.stream import PROGRESS, Batch, Stream, active_client
 from ..streams import Files, is_dask
 from ..validation import largest
+from .columns import Column, encoded
+from .groups import Groups
 from .tables import NAMELESS, check_names, open_table
 
-__all__ = ["as_stream", "expanded", "predicted", "workers"]
+__all__ = ["BATCH", "PreparedFiles", "as_stream", "expanded", "mapped", "predicted", "workers"]
 
 BATCH = 2**16
 """Rows that are read from a file at a time."""
+
+
+@dataclass(frozen=True)
+class PreparedFiles(Files):
+    """Files with what a first pass over them has found.
+
+    Parameters
+    ----------
+    columns : tuple of Column
+        How the columns become inputs; by default, all are numbers.
+    drop : bool
+        Whether rows without a value in a column that is used are left out.
+    group : str, optional
+        Column that is equal for replicates.
+    groups : Groups, optional
+        The inputs of each group.
+    """
+
+    columns: tuple[Column, ...] = ()
+    drop: bool = False
+    group: str | None = None
+    groups: Groups | None = None
+
+    @property
+    def features(self) -> list[str]:
+        """Names of the inputs."""
+        return [name for column in self.columns for name in column.features]
+
+    def used(self, targets: Sequence[str], scale: str | None) -> list[str]:
+        """Columns that are read."""
+        names = [*(column.name for column in self.columns), *targets, scale, self.group]
+        return list(dict.fromkeys(name for name in names if name is not None))
 
 
 def as_stream(X: Any, y: Any, noise_scale: Any = None) -> Stream:
     """A stream of X and y: columns of files given by name, or Dask collections with the same partitions."""
     if is_dask(X):
         return _dask_stream(X, y, noise_scale)
-    return _file_stream(X if isinstance(X, Files) else Files(X), y, noise_scale)
+    if not isinstance(X, PreparedFiles):
+        X = PreparedFiles(X.pattern, X.inputs) if isinstance(X, Files) else PreparedFiles(X)
+    return _file_stream(X, y, noise_scale)
 
 
 @contextmanager
@@ -47,7 +87,50 @@ def workers(address: str | None, timeout: float = 10.0) -> Iterator[None]:
     except (OSError, ValueError) as error:
         raise ValueError(f"no Dask scheduler answers at {address}: {error}") from None
     with client, client.as_current():
-        yield
+        try:
+            yield
+        except (CancelledError, distributed.KilledWorker) as error:
+            raise ValueError(f"the workers of the Dask scheduler at {address} were lost: {error}") from None
+
+
+def mapped(function: Callable[[Any, Any], Any], parts: Sequence[Any], shared: Any) -> Iterator[Any]:
+    """Values of a function of each part and of an object that all share, in order.
+
+    Each part is a task for the workers of the Dask client that is active. Their warnings are repeated here.
+    """
+    report = PROGRESS.get() or (lambda _: None)
+    client = active_client()
+    if client is None:
+        for k, part in enumerate(parts):
+            token = PROGRESS.set(lambda done, k=k: report((k + (done or 0.0)) / len(parts)))  # type: ignore[misc]
+            try:
+                value = function(part, shared)
+            finally:
+                PROGRESS.reset(token)
+            report((k + 1) / len(parts))
+            yield value
+        return
+    everywhere = client.scatter(shared, broadcast=True, hash=False)
+    futures = client.map(partial(_by_worker, function), parts, shared=everywhere, pure=False)
+    try:
+        for k, future in enumerate(futures):
+            value, warned = future.result()
+            for category, message in warned:
+                warnings.warn(message, category, stacklevel=2)
+            report((k + 1) / len(parts))
+            yield value
+    finally:
+        client.cancel(futures)
+
+
+def _by_worker(
+    function: Callable[[Any, Any], Any], part: Any, shared: Any
+) -> tuple[Any, list[tuple[type[Warning], str]]]:
+    """The value, and the warnings, with one thread for linear algebra."""
+    with threadpool_limits(1), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        value = function(part, shared)
+    return value, list(dict.fromkeys((found.category, str(found.message)) for found in caught))
 
 
 def expanded(pattern: str | os.PathLike[str]) -> list[str]:
@@ -62,7 +145,7 @@ def expanded(pattern: str | os.PathLike[str]) -> list[str]:
     raise FileNotFoundError(f"no file matches {text!r}")
 
 
-def _file_stream(files: Files, target: Any, noise_scale: Any) -> Stream:
+def _file_stream(files: PreparedFiles, target: Any, noise_scale: Any) -> Stream:
     single = isinstance(target, str)
     targets = [target] if single else target
     if not (isinstance(targets, list | tuple) and targets and all(isinstance(name, str) for name in targets)):
@@ -70,7 +153,7 @@ def _file_stream(files: Files, target: Any, noise_scale: Any) -> Stream:
     if noise_scale is not None and not isinstance(noise_scale, str):
         raise ValueError(f"noise_scale must be the name of a column of the files, got {type(noise_scale)}")
     paths = expanded(files.pattern)
-    further = [*targets, *([] if noise_scale is None else [noise_scale])]
+    further = [*targets, *(name for name in (noise_scale, files.group) if name is not None)]
     if isinstance(files.inputs, str):
         raise TypeError(f"inputs must be a list of names of columns, got {files.inputs!r}")
     names = None if files.inputs is None else list(files.inputs)
@@ -89,17 +172,22 @@ def _file_stream(files: Files, target: Any, noise_scale: Any) -> Stream:
     names = [name for name in first if name not in further] if names is None else names
     if not names:
         raise ValueError(f"{paths[0]}: there is no column besides {', '.join(further)} to use as input")
-    read = partial(_read_file, names=[*names, *targets], scale=noise_scale, d=len(names))
-    return Stream(paths, read, len(names), len(targets), single, tuple(names))
+    files = replace(files, columns=files.columns or tuple(map(Column, names)))
+    read = partial(_read_file, files=files, targets=list(targets), scale=noise_scale)
+    return Stream(paths, read, len(files.features), len(targets), single, tuple(files.features))
 
 
-def _read_file(path: str, names: list[str], scale: str | None, d: int) -> Iterator[Batch]:
-    wanted = names if scale is None else [*names, scale]
+def _read_file(path: str, files: PreparedFiles, targets: list[str], scale: str | None) -> Iterator[Batch]:
+    used = files.used(targets, scale)
     with open_table(path) as table:
-        for chunk in table.chunks(BATCH, wanted):
-            values = chunk.numbers(names, largest() ** 0.5)
-            factors = np.ones(len(values)) if scale is None else chunk.positive(scale, largest() ** 0.5)
-            yield values[:, :d], values[:, d:], factors
+        for chunk in table.chunks(BATCH, used):
+            rows, most = chunk.complete(used) if files.drop else chunk, largest() ** 0.5
+            if files.group is None or files.groups is None:
+                X = encoded(files.columns, rows, most)
+            else:
+                X = files.groups.inputs(rows.texts(files.group))
+            y = rows.numbers(targets, most)
+            yield X, y, np.ones(len(y)) if scale is None else rows.positive(scale, most)
 
 
 def _dask_stream(X: Any, y: Any, noise_scale: Any) -> Stream:
