@@ -170,11 +170,7 @@ def precision(estimator: Any) -> str:
 
 
 def is_plain(estimator: Any, X: Any) -> bool:
-    """Whether X would pass scikit-learn's checks unchanged; these take longer than a prediction at one point.
-
-    True for a nonempty NumPy array of the right precision and number of columns, whose entries can be squared, if the
-    columns have no names.
-    """
+    """Whether X would pass scikit-learn's checks unchanged; these take longer than a prediction at one point."""
     return bool(
         type(X) is np.ndarray
         and X.ndim == 2
@@ -187,10 +183,7 @@ def is_plain(estimator: Any, X: Any) -> bool:
 
 
 def _check_array_api(estimator: Any, X: Array, reset: bool) -> Array:
-    """Check an array (n, d) of another library than NumPy as scikit-learn would, on its device.
-
-    With ``reset`` the number of columns is stored, otherwise compared. Returns X in the estimator's precision.
-    """
+    """Check X (n, d) of another library as scikit-learn would, on its device; ``reset`` stores its number of columns."""
     if X.ndim != 2 or X.shape[0] < 1 or X.shape[1] < 1:
         raise ValueError(f"X must have shape (n, d) with at least one row and column, got {tuple(X.shape)}")
     if reset:

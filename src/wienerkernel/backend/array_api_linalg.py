@@ -18,10 +18,7 @@ __all__ = ["add_outer", "cholesky", "inverse_from_cholesky", "solve_triangular",
 
 
 def cholesky(matrix: Array) -> tuple[Any, int | None]:
-    """Lower Cholesky factor from the lower triangle, and the row of the first bad pivot.
-
-    The row is -1 if there is none, and None if the library does not report it.
-    """
+    """Lower Cholesky factor, and the row of the first bad pivot: -1 if there is none, None if the library hides it."""
     if arrays.library(matrix) == "torch":
         import torch
 

@@ -36,10 +36,9 @@ class GrowableCholesky:
     def append(
         self, factor: FloatArray, cross: FloatArray, corner: FloatArray
     ) -> tuple[FloatArray, GrowableCholesky]:
-        """Factor (n + k, n + k) of a matrix with k more rows, and its memory, from ``factor``, its leading n rows.
+        """Factor of a matrix with k more rows, ``cross`` (k, n) and ``corner`` (k, k), which are overwritten; and its memory.
 
-        The new rows are ``cross`` (k, n) and ``corner`` (k, k), which are overwritten. The memory is new where this one is
-        full or another factor has been grown in it.
+        The memory is new where this one is full or another factor has been grown in it.
         """
         k, n = cross.shape
         cross = solve_lower(factor, cross)
@@ -115,8 +114,7 @@ def updated(
 ) -> FloatArray | None:
     """New factor of A[left, left] + diag(change), with the given diagonal (m,), from the factor of A.
 
-    None where it must be computed from the matrix instead: because many rows change, or because the rounding errors of
-    this update and of earlier ones have grown.
+    None where many rows change or rounding errors have grown: then the matrix must be factorized again.
     """
     gone, changed = np.delete(np.arange(len(factor)), left), np.flatnonzero(change)
     if len(gone) + len(changed) > MOST_CHANGES * len(factor) + 1:

@@ -134,22 +134,7 @@ class ChaosForm:
 
 
 def lift(expansion: Expansion, weights: ArrayLike, mean: ArrayLike) -> ChaosForm:
-    """The predictions mu - sum_i a_i (M_i - m_0) in chaos form, eq. (12).
-
-    Parameters
-    ----------
-    expansion : Expansion
-        Of the noise M, with L terms.
-    weights : array-like of shape (..., D)
-        a_i, one per sample.
-    mean : array-like of shape (...)
-        mu.
-
-    Returns
-    -------
-    ChaosForm
-        Coefficients (..., 1 + D (L - 1)): mu, and -a_i m_j on phi_j(xi_i).
-    """
+    """The predictions mu - sum_i a_i (M_i - m_0) in chaos form, eq. (12), from weights (..., D) and means mu (...)."""
     a = np.asarray(weights, dtype=float)
     mu = np.asarray(mean, dtype=float)
     if a.ndim == 0 or a.shape[:-1] != mu.shape:

@@ -134,9 +134,8 @@ class PolynomialLaw(Noise):
     def panels(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The density as Legendre series on panels: middles, half widths and coefficients.
 
-        Each interval on which p is monotone is cut in two, and each half is expanded around its end e: y - p(e) is a
-        polynomial in xi - e with exact leading terms, so that the pole of the density at a turning value is resolved
-        with full accuracy. Panels shrink geometrically toward it.
+        Each half of an interval on which p is monotone is expanded around its end e, with exact leading terms, so that the
+        pole of the density at a turning value keeps full accuracy. Panels shrink geometrically toward it.
         """
         parts = []
         for left, right in zip(self.left, self.right, strict=True):

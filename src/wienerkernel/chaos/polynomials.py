@@ -24,19 +24,7 @@ __all__ = ["OrthogonalBasis", "exact_rule", "max_degree", "recurrence"]
 
 
 def recurrence(law: Any, n: int) -> Coefficients:
-    """First n recurrence coefficients of the monic polynomials that are orthogonal under a law.
-
-    Parameters
-    ----------
-    law : frozen scipy.stats law, str, array of residuals or Noise
-        With finite moments up to order 2 n (n atoms are enough where there are finitely many).
-    n : int
-
-    Returns
-    -------
-    alpha, beta : ndarrays of shape (n,)
-        ``beta[0]`` is 1, the mass of the law, and ``beta[1]`` is its variance.
-    """
+    """First n recurrence coefficients alpha, beta of a law with moments up to order 2 n, or n atoms; beta_0 is 1."""
     noise = as_noise(law)
     finite = finite_atoms(noise)
     if n < 1 or n > (max_degree(noise) if finite is None else len(finite[0])):
@@ -155,10 +143,7 @@ def max_degree(law: Any) -> float:
 
 
 def exact_rule(law: Noise, degree: int) -> Rule:
-    """Nodes and weights that integrate polynomials up to ``degree`` exactly against a law.
-
-    The moments up to the next even number must exist.
-    """
+    """Rule that is exact for polynomials up to ``degree``; the moments up to the next even number must exist."""
     finite = finite_atoms(law)
     if finite is not None:
         return finite

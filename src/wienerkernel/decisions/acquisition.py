@@ -18,28 +18,10 @@ NODES = 32
 def expected_improvement(
     distribution: PredictiveDistribution, best: float, objective: str = "max"
 ) -> FloatArray:
-    """Expected improvement E max(F - best, 0), or E max(best - F, 0) for a minimum, from the exact law of F.
+    """Expected improvement E max(F - best, 0), or E max(best - F, 0) for a minimum, from the exact law of F, (m,).
 
-    Parameters
-    ----------
-    distribution : PredictiveDistribution
-        Law of F at m points, of one output.
-    best : float
-    objective : {"max", "min"}, default="max"
-
-    Returns
-    -------
-    ndarray of shape (m,)
-        In closed form where F is normal, otherwise by integrating its tail, which is extrapolated exponentially beyond
-        about the quantile 1e-4: the error is at most about 1e-4 standard deviations.
-
-    Examples
-    --------
-    >>> from wienerkernel import RBF, WienerKernelRegressor
-    >>> model = WienerKernelRegressor(RBF(1.0), noise="gamma(0.25, scale=2)", tuning=None).fit([[0.0]], [1.0])
-    >>> F = model.predict_distribution([[0.0], [2.0]], of="function")
-    >>> expected_improvement(F, 0.25).round(4).tolist()
-    [0.4979, 0.7659]
+    In closed form where F is normal, otherwise by integrating its tail, which is extrapolated exponentially beyond about
+    the quantile 1e-4: the error is at most about 1e-4 standard deviations.
     """
     sign = 1.0 if objective == "max" else -1.0
     mean, std = distribution.mean(), distribution.std()

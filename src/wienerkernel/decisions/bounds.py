@@ -137,10 +137,7 @@ def _chernoff(claim: Claim) -> Margins:
 
 
 def _hoeffding(claim: Claim) -> Margins:
-    """(b - a) sqrt(ln(2/d) / 2) |L'a| + B P, or the end of the support if that is nearer.
-
-    Noise in [a, b]; pointwise; fixed design.
-    """
+    """(b - a) sqrt(ln(2/d) / 2) |L'a| + B P, or the nearer end of the support. Noise in [a, b]; pointwise; fixed design."""
     low, high = claim.noise.support()
     if not np.isfinite(high - low):
         raise ValueError(
@@ -152,10 +149,7 @@ def _hoeffding(claim: Claim) -> Margins:
 
 
 def _cantelli(claim: Claim) -> Margins:
-    """sqrt(1/d - 1) sigma_WK + B P on one side (Cantelli), sqrt(1/d) sigma_WK + B P on both (Chebyshev).
-
-    Any noise, of which it uses the variance only; pointwise; fixed design.
-    """
+    """sqrt(1/d - 1) sigma_WK + B P on one side, sqrt(1/d) sigma_WK + B P on both. Any noise; pointwise; fixed design."""
     factor = sqrt(1 / claim.error - (claim.tails == 1))
     margin = claim.worst_case + factor * claim.noise.std() * claim.length
     return margin, margin
@@ -324,10 +318,7 @@ def _warn_if_falsified(posterior: Posterior, norm: float, confidence: float) -> 
 
 
 def _chernoff_tail(claim: Claim, sign: float) -> FloatArray:
-    """inf_s (K(sign s) + ln(1/p)) / s over s > 0, with K(s) = log E exp(s (Yhat - mu)).
-
-    Every s gives a valid bound. In u = 1/s - 1/s_max the function is convex: it has one minimum.
-    """
+    """inf_s (K(sign s) + ln(1/p)) / s over s > 0, with K(s) = log E exp(s (Yhat - mu)): convex in u = 1/s - 1/s_max."""
     ((noise, weights, counts),) = claim.law.terms
     weights, exponent = sign * weights, log(1 / claim.tail)  # Yhat - mu = sum_j w_j (M_j - m0)
     left, right = noise.strip()

@@ -59,9 +59,8 @@ def samples_needed(posterior: Posterior, X: Array, *, std: ArrayLike, of: str = 
 
     N samples at x turn the errors into 1 - g times what they were, plus g times the mean of the new noise, with
     g = N v / (N v + rho^2) and v = c(x,x). So V_N = (1-g)^2 V + g^2 s2 / N and P2_N = (1-g)^2 P2, and the target is met
-    where a quadratic in N is not negative. Each row of X is planned on its own. Several outputs all meet the target where
-    the one of the largest scale does. The V of ``of="estimate"`` is 0 far from the data and may rise before it falls; from
-    ``number`` on it stays at the target or below.
+    where a quadratic in N is not negative. Several outputs all meet the target where the one of the largest scale does. The V
+    of ``of="estimate"`` may rise before it falls; from ``number`` on it stays at the target or below.
     """
     check_choice("of", of, ("function", "estimate"))
     m = len(X)
@@ -143,11 +142,10 @@ def next_sample(
     n_samples: int = 1,
     reference: Array | None = None,
 ) -> NextSample:
-    """Propose inputs at which new samples reduce the average, or the worst, epistemic variance most.
+    """Propose inputs at which new samples reduce the average, or the worst, epistemic variance most, chosen one by one.
 
-    The variance after a sample does not depend on its outcome. Several samples are chosen one by one, each with the
-    exact variances after the previous ones. Candidates (c, d) may already have samples. Time and memory are of order
-    (c + r)^2 for r reference points.
+    The variance after a sample does not depend on its outcome. Time and memory are of order (c + r)^2 for c candidates and
+    r reference points.
     """
     check_choice("goal", goal, GOALS)
     if n_samples != int(n_samples) or n_samples < 1:

@@ -79,15 +79,7 @@ def settings() -> list[Setting]:
 
 
 class GridRuns:
-    """Many runs at once on the grid, updated sample by sample.
-
-    Attributes
-    ----------
-    mean, variance : ndarray of shape (runs, G)
-        mu and sigma_GP^2.
-    weights : ndarray of shape (runs, G, samples)
-        a(x), zero for future samples.
-    """
+    """Many runs at once on the grid, updated sample by sample: mu and sigma_GP^2 (runs, G), a(x) (runs, G, samples)."""
 
     def __init__(self, noise: str, runs: int, samples: int) -> None:
         self.noise = as_noise(noise)
@@ -117,10 +109,7 @@ class GridRuns:
         self._n = n + 1
 
     def interval(self, method: str, norm: float, error: float) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper end (runs, G) of the interval for f on the grid, by a method of `BOUNDS`.
-
-        The sub-Gaussian constant is taken to be the standard deviation, whatever the noise.
-        """
+        """Interval (runs, G) for f by a method of `BOUNDS`, with the standard deviation as sub-Gaussian constant."""
         a = self.weights[:, :, : self._n]
         model = self.variance - self.s2 * np.einsum("rgn,rgn->rg", a, a)
         claim = Claim(
@@ -178,10 +167,7 @@ class Record:
 
 
 def first_miss(setting: Setting, method: str) -> float:
-    """Largest probability, over the grid, that f(x) is outside its interval after the first sample.
-
-    The first input does not depend on noise, so a pointwise bound whose assumptions hold keeps it below d.
-    """
+    """Largest probability that f(x) is outside its interval after the first sample: at most d for a valid pointwise bound."""
     runs = GridRuns(setting.noise, 1, 1)
     runs.add(np.array([SEED]), setting.f[[SEED]] + runs.noise.mean())
     lower, upper = (end[0] for end in runs.interval(method, setting.norm, ERROR))
@@ -200,10 +186,10 @@ def simulate(
     seed: int = 0,
     progress: Callable[[], Any] | None = None,
 ) -> Record:
-    """Optimize safely with one bound, a key of ``BOUNDS``, in many runs; ``progress`` is called after each step.
+    """Optimize safely with one bound, a key of ``BOUNDS``, in many runs with the same noise for all bounds.
 
     Each step takes the point with the largest upper end among x = 5, which is known to be safe, and those whose lower end
-    reaches the threshold. All bounds see the same noise.
+    reaches the threshold. ``progress`` is called after each step.
     """
     check_choice("method", method, BOUNDS)
     if runs < 1 or steps < 1:
@@ -235,19 +221,7 @@ def reproduce(
     seed: int = 0,
     progress: Callable[[], Any] | None = None,
 ) -> Iterator[tuple[str, Path]]:
-    """Run all settings with all bounds; write a table, the regret curves and a figure to a folder.
-
-    Yields a description and the path of each file. ``progress`` is called after each of the
-    ``len(settings()) * len(BOUNDS) * steps`` steps.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     what, path = next(reproduce(Path(folder), runs=1, steps=1))
-    >>> path.name
-    'safe_optimization.csv'
-    """
+    """Run all settings with all bounds; write a table, the regret curves and a figure to a folder, and yield their paths."""
     out.mkdir(parents=True, exist_ok=True)
     records = [
         simulate(setting, method, runs=runs, steps=steps, seed=seed, progress=progress)

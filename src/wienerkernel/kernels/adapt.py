@@ -27,13 +27,7 @@ _LOCK = RLock()
 
 
 def as_kernel(obj: Any, n_inputs: int | None = None) -> Kernel:
-    """Return ``obj`` as a `Kernel`.
-
-    A formula such as ``"2.0 * rbf + linear"`` is parsed; with ``n_inputs`` it is one that is to be tuned, see
-    `parse_kernel`. A scikit-learn kernel is translated with its hyperparameters and bounds, or wrapped if it has no
-    counterpart here. A callable maps (n, d) and (m, d) arrays to an (n, m) array and has no hyperparameters. None is
-    ``RBF(1.0)``.
-    """
+    """Convert a formula (see `parse_kernel`), a kernel of scikit-learn or a function f(X, Z) to a `Kernel`; None is RBF(1.0)."""
     if obj is None:
         return RBF(1.0)
     if isinstance(obj, Kernel):
@@ -92,11 +86,7 @@ class FunctionKernel(Kernel):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class ScikitLearnKernel(Kernel):
-    """A kernel of scikit-learn that has no counterpart here.
-
-    The pullback uses scikit-learn's gradient, an array with an additional axis for the hyperparameters, one tile at a
-    time; it costs a few times as much as the values. Everything is computed in NumPy, whatever the library of X.
-    """
+    """A kernel of scikit-learn that has no counterpart here; in NumPy, with its own (n, n, p) gradient of each tile."""
 
     kernel: Any
 

@@ -84,10 +84,7 @@ class Kernel(Parametrized, ABC):
         """Return the tile K(P, Q), a new C-ordered array that the caller may overwrite."""
 
     def _linearize(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
-        """Return the tile K(P, Q), or its value if it is constant, and its pullback; K must not be overwritten.
-
-        Called only if there are free hyperparameters.
-        """
+        """Return the tile K(P, Q), or its value if it is constant, and its pullback to the free hyperparameters."""
         raise NotImplementedError
 
     @abstractmethod
@@ -358,10 +355,7 @@ class Product(_Pair):
 
 @dataclass(frozen=True, repr=False)
 class Power(_Composition):
-    """The kernel k(x, x')^exponent, written ``k ** exponent``, for a positive integer of at most a million.
-
-    Other powers of a kernel need not be kernels.
-    """
+    """The kernel k(x, x')^exponent, written ``k ** exponent``; powers other than 1, 2, ... need not be kernels."""
 
     kernel: Kernel
     exponent: int

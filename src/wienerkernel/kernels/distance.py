@@ -21,8 +21,7 @@ FEW_COLUMNS = 3
 class Points:
     """A block of n points x, centered and divided by the length scales.
 
-    ``left`` and ``right`` are (n, d + 2) arrays of [x, -|x|^2/2, 1] and [x, 1, -|x|^2/2], so that the product of the
-    first with the transpose of the second is -|x - z|^2/2.
+    ``left`` [x, -|x|^2/2, 1] times the transpose of ``right`` [x, 1, -|x|^2/2], (n, d + 2) each, is -|x - z|^2/2.
     """
 
     left: Array
@@ -43,10 +42,7 @@ class Points:
 
 
 def points(X: Array, center: Array, length_scale: Scale, exact: bool = False, angles: Array = None) -> Points:
-    """Return the block X of shape (n, d) as points of unit length scale around ``center``.
-
-    ``exact`` requires explicit differences for any number of columns.
-    """
+    """Points of unit length scale from the rows X (n, d); ``exact`` requires explicit differences."""
     n, d = X.shape
     check_columns("length_scale", length_scale, d)
     xp = arrays.namespace(X)

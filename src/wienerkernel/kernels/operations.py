@@ -49,8 +49,8 @@ def _threads() -> int:
 def for_each(function: Callable[[S], T], items: Iterable[S], x: Array, tiles: int) -> list[T]:
     """Return function(item) for all items, which have ``tiles`` tiles of the rows x in total.
 
-    Tiles are so small that the threads of BLAS would spend most of the time waiting for each other, especially on a busy
-    machine. BLAS is therefore limited to one thread, and our own threads, at most as many, take many items in turn.
+    On tiles, the threads of BLAS would mostly wait for each other: it is limited to one, and a few threads of our own
+    take the items in turn.
     """
     if tiles <= FEW_TILES or not is_numpy(x):
         return [function(item) for item in items]

@@ -22,8 +22,7 @@ DEFAULT_BOUNDS = (1e-5, 1e5)
 class Parametrized:
     """A dataclass whose fields in ``_hyperparameters`` are positive, each with a field of bounds beside it.
 
-    `theta` holds the logarithms of those that are not fixed, then the theta of the fields in ``_operands``, which are
-    `Parametrized` themselves.
+    `theta` holds the logarithms of those that are not fixed, then the theta of the fields in ``_operands``.
     """
 
     _hyperparameters: ClassVar[tuple[str, ...]] = ()

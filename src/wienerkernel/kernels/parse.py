@@ -46,17 +46,10 @@ PLAIN = {name.replace("_", ""): maker for name, maker in KERNELS.items()}
 
 
 def parse_kernel(text: str, n_inputs: int | None = None) -> Kernel:
-    """Kernel from its formula: names, numbers, ``+``, ``*``, ``**`` and parentheses.
+    """Kernel from its formula, such as its ``repr``: names, numbers, ``+``, ``*``, ``**`` and parentheses.
 
-    A name stands for the kernel with its default hyperparameters; others are given as in Python, ``rbf(0.5)`` or
-    ``rbf(length_scale=[0.5, 2])``. A number stands for `Constant`. The ``repr`` of a kernel is such a text. With
-    ``n_inputs``, for a kernel that is to be tuned, a name without parameters gets one length scale per input, and a
-    formula without a `Constant` is multiplied by one.
-
-    >>> parse_kernel("2.0 * rbf(length_scale=0.5) + linear")
-    Constant(value=2.0) * RBF(length_scale=0.5) + Linear()
-    >>> parse_kernel("matern52", n_inputs=2)
-    Constant() * Matern(length_scale=(1.0, 1.0), nu=2.5)
+    A name stands for the kernel with its defaults, a number for `Constant`. With ``n_inputs``, for a kernel to be tuned, a
+    name without parameters gets one length scale per input, and a formula without a `Constant` is multiplied by one.
     """
     formula = Formula("kernel", text, "2.0 * rbf(length_scale=0.5) + linear")
     try:

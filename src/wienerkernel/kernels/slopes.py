@@ -19,10 +19,9 @@ __all__ = ["paired_slope"]
 
 @singledispatch
 def paired_slope(kernel: Kernel, X: Array, Z: Array, a: int | None, b: int | None) -> Array:  # noqa: ARG001
-    """Derivative of k(x, z) by input a of x and input b of z, for points (..., d) that broadcast; (...).
+    """Derivative of k(x, z) by input a of x and input b of z, or none for None; for points (..., d) that broadcast.
 
-    None stands for no derivative. TypeError for kernels whose derivatives are not known, ValueError for those whose
-    functions have none.
+    TypeError if the derivatives are not known, ValueError if functions with this kernel have none.
     """
     raise kernel._no_input_gradient()
 

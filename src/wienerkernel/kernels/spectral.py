@@ -24,13 +24,7 @@ def prior_variance(kernel: Kernel) -> float:
 
 
 def frequencies(kernel: Kernel, size: int, d: int, generator: Any) -> FloatArray:
-    """Draw frequencies w, (size, d).
-
-    Raises
-    ------
-    TypeError
-        If the kernel is not stationary, or its spectral density is not known.
-    """
+    """Draw frequencies w, (size, d); TypeError if the spectral density is not known."""
     if isinstance(kernel, Sum):
         first = prior_variance(kernel.k1)
         share = first / (first + prior_variance(kernel.k2))

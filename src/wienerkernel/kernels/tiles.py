@@ -103,11 +103,7 @@ def mirrored(K: Array) -> Array:
 
 
 def gram(kernel: Kernel, X: Any, out: FloatArray | None = None) -> Array:
-    """Lower triangle of the Gram matrix K(X, X), (n, n), which is all that a Cholesky factorization reads.
-
-    It is C-ordered, in the library and on the device of X (n, d), with exactly `Kernel.diag` on the diagonal and undefined
-    entries above. ``out`` may be a C-ordered NumPy array of the dtype of X that receives the result.
-    """
+    """Lower triangle of K(X, X), (n, n), C-ordered, in the library of X (n, d), or in ``out``; undefined entries above."""
     x = as_rows("X", X)
     n = x.shape[0]
     if out is not None and not (
@@ -135,10 +131,7 @@ def gram(kernel: Kernel, X: Any, out: FloatArray | None = None) -> Array:
 
 
 class CrossKernel:
-    """The function X -> K(X, Z) for a fixed Z of shape (m, d), float64 or float32; what it needs of Z is prepared once.
-
-    X must be of the same library and dtype. ``center``, of shape (d,), is by default the center of Z.
-    """
+    """The function X -> K(X, Z) for a fixed Z (m, d), which is prepared once; X has its library and dtype."""
 
     def __init__(self, kernel: Kernel, Z: Array, center: Array | None = None) -> None:
         self.kernel, self.Z, self.center = kernel, Z, center

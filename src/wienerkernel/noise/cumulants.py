@@ -149,10 +149,7 @@ _CUMULANTS: dict[str, Callable[..., FloatArray]] = {
 
 
 def standard_cumulants(name: str, shapes: tuple[float, ...], order: int) -> FloatArray | None:
-    """Cumulants (order,) of the family ``name`` with loc 0 and scale 1: NaN where the moment does not exist.
-
-    None if they are not known to machine precision.
-    """
+    """Cumulants for loc 0 and scale 1, NaN where they do not exist; None if not known to machine precision."""
     if name in _CUMULANTS:
         return _CUMULANTS[name](*shapes, order)
     known = CONTOURS[name](*shapes) if name in CONTOURS else None

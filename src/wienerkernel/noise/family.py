@@ -209,8 +209,7 @@ class Family(NoiseModel):
 class ScaledShape(NoiseModel):
     """A law of known shape and mean 0, whose standard deviation is free.
 
-    ``folds`` holds indices of samples and the shape estimated without them. They are scored under that shape, since a
-    sample that contributes to its own density gets too high a score.
+    ``folds`` holds indices of samples and the shape estimated without them: under one's own shape the score is too high.
     """
 
     free_std = True
@@ -227,10 +226,9 @@ class ScaledShape(NoiseModel):
 
 
 def noise_model(noise: Any) -> NoiseModel | str:
-    """The free parameters of a noise argument, as a noise model.
+    """The free parameters of a noise argument, as a noise model; "residuals" is returned unchanged.
 
-    None is the normal family, a bare name such as ``"gamma"`` or a family of ``scipy.stats`` that family;
-    ``"residuals"`` is returned unchanged, and anything else that :func:`~wienerkernel.as_noise` accepts is a known law.
+    None and a bare name are families, anything else that :func:`~wienerkernel.as_noise` accepts is a known law.
     """
     if isinstance(noise, NoiseModel):
         return noise
@@ -247,10 +245,7 @@ def noise_model(noise: Any) -> NoiseModel | str:
 
 
 def known_noise(noise: Any) -> Noise:
-    """The law of the noise without tuning; ValueError if ``noise`` has unknown parameters.
-
-    None is the standard normal law.
-    """
+    """The law of the noise without tuning, None for the standard normal one; ValueError if it has unknown parameters."""
     model = KnownLaw(as_noise(None)) if noise is None else noise_model(noise)
     if isinstance(model, KnownLaw):
         return model.noise

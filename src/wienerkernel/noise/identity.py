@@ -44,10 +44,7 @@ def digest(*arrays: ArrayLike) -> bytes:
 
 
 def family_name(dist: Any) -> str:
-    """Name in ``scipy.stats`` of a generator, or "" if it is not the generator that ``scipy.stats`` has by that name.
-
-    A subclass, another support or a replaced method make it another law of the same name.
-    """
+    """Name of a generator that ``scipy.stats`` has by that name, else "", as for a subclass or a replaced method."""
     name = str(getattr(dist, "name", ""))
     known = _known(name)
     if known is None or known[0] is not type(dist) or not untouched(dist):
@@ -58,8 +55,7 @@ def family_name(dist: Any) -> str:
 def generator_key(dist: Any) -> Hashable:
     """What identifies the law of a generator, apart from its shapes, loc and scale.
 
-    The name of a family of ``scipy.stats``; the parameters of any other generator whose class belongs to
-    ``scipy.stats``, such as the bins and counts of a histogram; else the generator itself.
+    A name in ``scipy.stats``, or the class and its parameters (such as the counts of a histogram), or the generator itself.
     """
     if name := family_name(dist):
         return name

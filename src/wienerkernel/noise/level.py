@@ -36,16 +36,7 @@ NoiseLevel = Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True)
 class FittedMean:
-    """The mean of a fit, mu(x) = k(x)'dual + h(x)'coefficients with h = 1 or (1, x): the input of a level that follows it.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    places : ndarray of shape (U, d)
-    dual : ndarray of shape (U,)
-    coefficients : ndarray of shape (0,), (1,) or (1 + d,)
-        Of the trend.
-    """
+    """The mean mu(x) = k(x)'dual + h(x)'coefficients of a fit, with h = 1 or (1, x): the input of a level that follows it."""
 
     kernel: Kernel
     places: FloatArray
@@ -62,21 +53,10 @@ class FittedMean:
 
 @dataclass(frozen=True)
 class Level:
-    """The function s, with its uncertainty.
+    """The function s, with its uncertainty: a level of ``inputs``, which None stands for x itself.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Kernel of g, of variance 1.
-    points : ndarray of shape (p, d)
-        Inputs that the features belong to; none for a constant level.
-    factor : ndarray of shape (p, p)
-        Cholesky factor of the kernel at the points.
-    weights : ndarray of shape (p,)
-    covariance : ndarray of shape (1 + p, 1 + p)
-        Of the logarithm of the noise's standard deviation where s(x) = 1, and of the weights.
-    inputs : FittedMean or None
-        What the level is a function of; None is x itself.
+    The features belong to the ``points`` (p, d), none for a constant level, with the Cholesky ``factor`` (p, p) of the
+    kernel there. ``covariance`` (1 + p, 1 + p) is that of the noise's log standard deviation at s = 1 and of the weights.
     """
 
     kernel: Kernel
@@ -115,10 +95,7 @@ def log_slope(phi: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def features(kernel: Kernel, X: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Features phi at the rows of X, (n, p), by a pivoted Cholesky factorization, and the rows that are its pivots.
-
-    It stops when the rest of the trace is small or the maximum number of features is reached.
-    """
+    """Features phi at the rows of X, (n, p), by a pivoted Cholesky factorization, and the rows that are its pivots."""
     rest = np.asarray(kernel.diag(X)).copy()
     limit = LEFT_OUT * rest.sum()
     columns: list[FloatArray] = []

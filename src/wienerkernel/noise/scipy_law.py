@@ -35,20 +35,7 @@ INTEGRATED = {"genhyperbolic", "geninvgauss", "norminvgauss"}
 
 
 class ScipyNoise(Noise):
-    """The law of a frozen ``scipy.stats`` distribution.
-
-    Parameters
-    ----------
-    frozen : frozen scipy.stats distribution
-        Continuous or discrete, with finite variance.
-
-    Attributes
-    ----------
-    name : str
-        Name of the family in ``scipy.stats``; empty for any other law, whatever its own name.
-    shapes : tuple of float
-    loc, scale : float
-    """
+    """The law of a frozen ``scipy.stats`` distribution; ``name`` is empty unless it is a family of ``scipy.stats``."""
 
     def __init__(self, frozen: Any) -> None:
         self.frozen = frozen

@@ -45,14 +45,7 @@ class NoiseTerm(NamedTuple):
 
 @dataclass(frozen=True)
 class InputNoise:
-    """The law of E = sum_k e_k directions[k], with independent variables e_k.
-
-    Parameters
-    ----------
-    laws : tuple of k laws
-        Of e_k.
-    directions : ndarray of shape (k, d)
-    """
+    """The law of E = sum_k e_k directions[k], with independent variables e_k of these laws and directions (k, d)."""
 
     laws: tuple[Noise, ...]
     directions: FloatArray
@@ -102,16 +95,7 @@ class InputNoise:
 
 @dataclass(frozen=True)
 class Linearization:
-    """The effect of noise on the inputs on the samples, for a given gradient and curvature of f.
-
-    Parameters
-    ----------
-    noise : InputNoise
-    slopes : ndarray of shape (D, k)
-        Derivatives g_i of f along the directions of the noise.
-    curvature : ndarray of shape (D,)
-        tr(H_i Sigma)/2, by which the mean of a sample exceeds f(x_i).
-    """
+    """The effect of noise on the inputs, for the slopes g_i (D, k) of f along its directions and tr(H_i Sigma)/2, (D,)."""
 
     noise: InputNoise
     slopes: FloatArray
@@ -139,15 +123,7 @@ class Linearization:
 
 
 def as_input_noise(law: Any, n_features: int) -> InputNoise | None:
-    """The noise on the inputs from the argument ``input_noise``; None for exact inputs.
-
-    Parameters
-    ----------
-    law : law, list of n_features laws, ndarray of shape (n_features, n_features), or None
-        One law, of independent noise on all columns; one for each column, None where it is exact; or the covariance
-        of normal noise.
-    n_features : int
-    """
+    """The noise on the inputs from one law for all columns, one for each (None where exact), or a covariance."""
     if law is None or isinstance(law, InputNoise):
         return law
     if isinstance(law, np.ndarray) and law.ndim == 2:

@@ -51,19 +51,8 @@ def drawn_noise(posterior: Posterior, n: int, generator: Any) -> FloatArray:
 class Functions:
     """n groups of functions on the scale of the smoother: ``copies`` draws of the noise in the data and as many of r.
 
-    Parameters
-    ----------
-    posterior : Posterior
-    n : int
-    of : {"estimate", "function"}
-    features : "auto", None or int
-    generator : Generator or RandomState
-    copies : int, default=1
-        Function (i, j, k) has draw j of r and draw k of the noise of group i.
-    expected : int, default=0
-        Number of points per function that memory is reserved for.
-    root : PriorRoot, default=None
-        Makes points cheaper, if there are many.
+    Function (i, j, k) has draw j of r and draw k of the noise of group i. Memory is reserved for ``expected`` points per
+    function; a ``root`` makes points cheaper, if there are many.
     """
 
     def __init__(

@@ -33,33 +33,10 @@ __all__ = ["Posterior", "observation_scale"]
 class Posterior:
     """A smoother and the law of its noise: the one immutable object behind a fitted model.
 
-    Output k is c_k times what the smoother estimates: it has the kernel c_k^2 k and the noise c_k M. The weights a(x)
-    are common to all outputs.
-
-    Parameters
-    ----------
-    smoother : Smoother
-        Its targets are those of the outputs over their scales.
-    noise : Noise
-    single_output : bool
-        Whether y was a vector: results that depend on y then have shape (m,), not (m, n_y).
-    ridge_is_noise_variance : bool
-        Whether the regularizer is the noise covariance, so that V + P2 is the variance of a Gaussian process.
-    output_scale : ndarray of shape (n_y,), default=None
-        The scales c_k, which multiply to 1; None is 1 for all.
-    level : Level or callable, default=None
-        The noise level s(x) of new observations, an array (m,) for the rows of X; None is 1.
-    transform : Transform, default=None
-        The scale on which all of this holds: T(y) = f(x) + s(x) M.
-    input_noise : Linearization, default=None
-        The noise on the inputs of the samples, which is then part of the regularizer; needs a single output.
-
-    Examples
-    --------
-    >>> from wienerkernel import RBF, WienerKernelRegressor
-    >>> model = WienerKernelRegressor(RBF(1.0), tuning=None).fit([[0.0], [1.0]], [0.0, 1.0])
-    >>> model.posterior_.uncertainty(np.array([[0.5]])).aleatoric.tolist()
-    [1.0]
+    Output k is c_k times what the smoother estimates, with the ``output_scale`` c_k (by default 1): it has the kernel
+    c_k^2 k and the noise c_k M. If y was a vector (``single_output``), results have shape (m,), not (m, n_y). If the
+    regularizer is the noise covariance, V + P2 is the variance of a Gaussian process. All of this holds on the scale of the
+    ``transform``, with the ``level`` s(x) of new observations, and with noise on the inputs (of a single output).
     """
 
     further_parts: ClassVar[tuple[str, ...]] = ("input",)
@@ -120,10 +97,7 @@ class Posterior:
         return self.outputs(self.smoother.mean(X))
 
     def observation_scale(self, X: Array, noise_scale: FloatArray | None = None) -> Nodes:
-        """Scales s of the noise s M of new observations at the rows of X, (k, m), and their probabilities (k,).
-
-        There are several where the level is learned: its own uncertainty makes the noise a mixture.
-        """
+        """Scales s of the noise s M of new observations at the rows of X, (k, m), and their probabilities (k,)."""
         return observation_scale(self.level, X, noise_scale)
 
     def _parts(self, X: Array, noise_scale: FloatArray | None = None) -> tuple[Array, dict[str, Array]]:
@@ -220,21 +194,12 @@ class Posterior:
         return LeaveOneOut(**{name: arrays.like(part, self.smoother.factor) for name, part in parts.items()})
 
     def chaos(self, X: FloatArray) -> ChaosForm:
-        """Chaos form (12) of the estimate at the rows of X; coefficients (m, 1 + D(L-1)), or (m, n_y, ...).
-
-        Several outputs share the coefficients' layout but not the germs: each output has its own.
-        """
+        """Chaos form (12) of the estimate, (m, 1 + D(L-1)) or (m, n_y, ...), where each output has its own germs."""
         mean, weights, _ = self.smoother.evaluate(X)
         return self._lift(arrays.as_numpy(weights), arrays.as_numpy(self.outputs(mean)))
 
     def feature_weights(self) -> ChaosForm:
-        """Chaos form of the weights W in f = W'phi + trend (Lemma 1); coefficients (n_phi, 1 + D(L-1)).
-
-        Raises
-        ------
-        TypeError
-            Unless the kernel is a :class:`FeatureMap`: W lives in feature space.
-        """
+        """Chaos form of the weights W in f = W'phi + trend (Lemma 1), (n_phi, 1 + D(L-1)); TypeError without a FeatureMap."""
         kernel, smoother = self.smoother.kernel, self.smoother
         if not isinstance(kernel, FeatureMap):
             raise TypeError("the weights W of Lemma 1 need kernel=FeatureMap(phi, scale)")

@@ -111,15 +111,7 @@ def _rule(law: Noise, n: int) -> tuple[FloatArray, FloatArray]:
 
 @dataclass(frozen=True)
 class AtRandomInputs:
-    """A posterior at random inputs, with the methods that the estimator needs; X has the shape of :meth:`RandomInput.nodes`.
-
-    Parameters
-    ----------
-    posterior : Posterior
-        Of a single output, on NumPy arrays.
-    probabilities : tuple of ndarrays
-        Along each direction.
-    """
+    """A posterior of a single output at :meth:`RandomInput.nodes`, with the methods that the estimator needs."""
 
     posterior: Posterior
     probabilities: tuple[FloatArray, ...]
@@ -201,14 +193,7 @@ class AtRandomInputs:
 
 
 class RandomPrediction(PredictiveDistribution):
-    """The law of a prediction at m random inputs.
-
-    Parameters
-    ----------
-    nodes : PredictiveDistribution of shape (q m,)
-        At the nodes of all inputs.
-    probabilities : ndarray of shape (q,)
-    """
+    """The law of a prediction at m random inputs, from that at their nodes, of shape (q m,), with probabilities (q,)."""
 
     def __init__(self, nodes: PredictiveDistribution, probabilities: FloatArray) -> None:
         q = len(probabilities)

@@ -115,10 +115,7 @@ class VisitedResidual:
         self._own = _Memory(0, 0, n, n_y, places)
 
     def _factors(self, cross: Array, basis: Array, prior: Array) -> tuple[Array, Array, Array]:
-        """left, right (m, ...) with C(x, x') = k(x, x') - left(x)'right(x'), and C(x, x) (m,).
-
-        From rows k(x) (m, U), which may be overwritten, h(x) (m, q) and k(x, x) (m,), or their derivatives.
-        """
+        """left, right with C(x, x') = k(x, x') - left(x)'right(x'), and C(x, x); cross (m, U) may be overwritten."""
         if self._prior_root is not None:
             return self._prior_root.factors(cross, basis, prior)
         smoother, xp = self.smoother, arrays.namespace(cross)

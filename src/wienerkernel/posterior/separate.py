@@ -22,13 +22,7 @@ __all__ = ["SeparateOutputs", "StackedDistribution", "causes", "each", "stacked"
 
 @dataclass(frozen=True)
 class SeparateOutputs:
-    """Outputs that each have a kernel, a noise law, a noise level and a transform.
-
-    Parameters
-    ----------
-    outputs : tuple of Posterior
-        One model of a single output for each column of y.
-    """
+    """One model of a single output for each column of y: each has its kernel, noise law, noise level and transform."""
 
     outputs: tuple[Any, ...]
     single_output = False

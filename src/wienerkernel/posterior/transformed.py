@@ -26,21 +26,6 @@ class TransformedDistribution(PredictiveDistribution):
 
     Distribution function, quantiles, density and draws are transformed exactly. Mean and variance come from a Gauss rule
     of four nodes with the first seven moments of the base. The value of f, ``of="function"``, is T^-1(f(x)) here.
-
-    Parameters
-    ----------
-    base : PredictiveDistribution
-        Or another law with its methods.
-    transform : Transform
-
-    Examples
-    --------
-    >>> from wienerkernel import WienerKernelRegressor
-    >>> X, y = [[0.0], [1.0], [2.0]], [1.0, 2.0, 4.0]
-    >>> model = WienerKernelRegressor(noise="norm(0, 0.1)", transform="log", tuning=None).fit(X, y)
-    >>> Y = model.predict_distribution([[1.0]], of="observation")
-    >>> bool(np.allclose(np.log(Y.ppf(0.9)), Y.base.ppf(0.9)))
-    True
     """
 
     def __init__(self, base: Any, transform: Transform) -> None:
@@ -141,9 +126,9 @@ class TransformedDistribution(PredictiveDistribution):
 
 
 def gauss_rule(mean: FloatArray, std: FloatArray, moments: list[FloatArray]) -> tuple[FloatArray, FloatArray]:
-    """Gauss rules of laws with these means, standard deviations and standardized moments: nodes and weights (..., k).
+    """Gauss rules (..., k) of laws with these means, standard deviations and standardized moments: nodes and weights.
 
-    k is as large as the moments allow: their number is 2k + 1 at most, and those that do not exist are left out.
+    The number of moments is at least 2k + 1; those that do not exist are left out.
     """
     for k in range((len(moments) - 1) // 2, 1, -1):
         # Golub and Welsch: the Cholesky factor of the Hankel matrix of the moments has the recurrence coefficients

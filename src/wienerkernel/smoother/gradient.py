@@ -30,10 +30,7 @@ def mean_gradient(smoother: Smoother, X: Array) -> Array:
 
 
 def variance_gradients(smoother: Smoother, X: Array, covariance: Array | None = None) -> tuple[Array, Array]:
-    """Gradients of the model part P2 and of the noise gain |L'a|^2, both (m, d); TypeError as in mean_gradient.
-
-    With a covariance C of the places, (U,), the second is the gradient of a'Ca.
-    """
+    """Gradients (m, d) of P2 and of the noise gain |L'a|^2, or of a'Ca for a covariance C (U,) of the places."""
     xp, kernel, places = arrays.namespace(smoother.places), smoother.kernel, smoother.places
     slope = smoother.trend.gradient
     ratio = gain_ratio(smoother.samples) if covariance is None else None
@@ -58,10 +55,7 @@ def variance_gradients(smoother: Smoother, X: Array, covariance: Array | None = 
 
 
 def gain_ratio(samples: Samples) -> float | None:
-    """The number c with R = c L L' at all places (the noise variance if that is the ridge), or None.
-
-    Correlated noise is not examined.
-    """
+    """The number c with R = c L L' at all places (the noise variance if that is the ridge), else None; None if correlated."""
     regularizer, gain = samples.regularizer, samples.gain
     if regularizer.ndim == 2 or gain.ndim == 2:
         return None

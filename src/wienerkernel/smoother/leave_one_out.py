@@ -56,19 +56,8 @@ def weighted_residual(smoother: Smoother) -> FloatArray:
 class LeaveOneOutLaws:
     """Residuals, variances and noise weights of all samples, each left out in turn, for independent noise.
 
-    Samples at one place with one noise scale have one law, so that laws are numbered by such groups.
-
-    Attributes
-    ----------
-    residual : ndarray of shape (D, n_y)
-    group : ndarray of shape (D,)
-        Group of each sample.
-    first : ndarray of shape (G,)
-        A sample of each group.
-    diagonal, model : ndarray of shape (G,)
-        Q_ii and P2.
-    counts : ndarray of shape (J,)
-        How many variables share each weight.
+    Samples at one place with one noise scale have one law: ``group`` (D,) numbers these, ``first`` (G,) has a sample of
+    each, ``diagonal`` and ``model`` (G,) are Q_ii and P2, ``counts`` (J,) how many variables share each weight.
     """
 
     def __init__(self, smoother: Smoother) -> None:
@@ -163,12 +152,7 @@ class LeaveOneOutLaws:
     ) -> tuple[FloatArray, float]:
         """Pull back derivatives with respect to residual (D, n_y), P2 (G,), weights (G, J; overwritten) and Q_ii (G,).
 
-        Returns
-        -------
-        by_kernel : ndarray of shape (U, U)
-            Derivative with respect to K, symmetric; only the lower triangle is computed.
-        by_log_ridge : float
-            Derivative with respect to the logarithm of a factor of all regularizers.
+        To K, (U, U), of which only the lower triangle is computed, and to the logarithm of a factor of all regularizers.
         """
         samples, dual, reduced = self.smoother.samples, self.smoother.dual, self._reduced
         n, n_places = len(self.place), samples.n_places

@@ -28,10 +28,7 @@ TILE = 2**24
 
 
 class RefinedSmoother(Smoother):
-    """A linear smoother whose factor is in single precision, with solves refined to about 1e-11.
-
-    Parameters are those of :class:`Smoother`. The log-likelihood has the accuracy of the factor, about six digits.
-    """
+    """A smoother with a factor in single precision and solves refined to 1e-11; its log-likelihood has about six digits."""
 
     def __init__(self, kernel: Kernel, samples: Samples, targets: Array, trend: str | None = None) -> None:
         single = replace(samples, places=arrays.in_precision(samples.places, "float32"))

@@ -23,19 +23,9 @@ __all__ = ["Samples", "distinct_rows"]
 class Samples:
     """Places, and how the samples and their noise M = L xi belong to them.
 
-    Parameters
-    ----------
-    places : ndarray of shape (U, d)
-        The distinct rows of X, in the order of the rows and columns of all matrices: that of first appearance, which
-        updates keep (see :meth:`extended` and :meth:`without`).
-    index : ndarray of shape (D,)
-        Place of each sample, in any order, even if every place has one sample.
-    row_regularizer : ndarray of shape (D,) or (D, D)
-        R, as its diagonal where it is diagonal.
-    scale : ndarray of shape (D,) or (D, D)
-        L, as its diagonal where it is diagonal.
-    count : ndarray of shape (D,), optional
-        Number of equal samples that each entry stands for, of data that were collapsed while they were read.
+    ``places`` (U, d) are the distinct rows of X, in the order of first appearance, which updates keep and all matrices
+    have; ``index`` (D,) is the place of each sample. R and L are given by their diagonals (D,) where they are diagonal.
+    ``count`` (D,) is the number of equal samples that each entry stands for, if they were collapsed while they were read.
     """
 
     places: FloatArray
@@ -77,11 +67,7 @@ class Samples:
         return Samples(places, index, regularizer, self.scale[keep]), left
 
     def find(self, X: FloatArray) -> tuple[IntArray, IntArray]:
-        """Look up the rows of X (k, d) among the places, which must be distinct (the noise is not correlated).
-
-        Returns the place of each row, (k,), where new places have indices from ``n_places`` in order of appearance, and
-        the rows of X at which these first appear.
-        """
+        """Place of each row of X (k, d), from ``n_places`` on for new places, and the rows at which these appear."""
         places, X = arrays.as_numpy(self.places), arrays.as_numpy(X)
         if len(X) == 1:  # sorting all places would take longer than appending a row to the factor
             known = np.flatnonzero(places[:, 0] == X[0, 0])
@@ -168,10 +154,7 @@ class Samples:
         return self._groups(self.scale)
 
     def per_noise(self, weights: FloatArray, scale: FloatArray | None = None) -> tuple[FloatArray, IntArray]:
-        """Weights L'a (m, J) of the independent noise variables, from the weights b (m, U), and how many share each.
-
-        With ``scale`` (D,) they are those of other noise of the samples.
-        """
+        """Weights L'a (m, J) of the noise variables, or of others of these scales (D,), and how many share each."""
         if scale is None and self.scale.ndim == 2:
             return matmul(weights, self.scale), np.ones(weights.shape[1], dtype=np.intp)
         place, factor, counts = self._noise_columns if scale is None else self._groups(scale)

@@ -41,26 +41,9 @@ CANCELLED = 1e-6  # a posterior variance below this fraction of k(x,x) has lost 
 class Smoother:
     """A linear smoother, conditioned on data.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    samples : Samples
-        Places of the data, regularizer R and noise scale L. Their precision is that of all computations.
-    targets : ndarray of shape (D, n_y)
-        y0 = y - E M, the samples without the mean of their noise.
-    trend : {None, "constant", "linear"}
-    factor : ndarray of shape (U, U), optional
-        Cholesky factor of K + R, if it is known already.
-    growable : GrowableCholesky, optional
-        The memory of the factor, where it has room for further rows.
-    out : ndarray of shape (U, U), optional
-        C-ordered memory that receives the factor; allocating new memory takes time.
-    whitened_trend : ndarray of shape (q, U), optional
-        L^-1 H as rows, if it is known already.
-
-    Attributes
-    ----------
-    places : ndarray of shape (U, d)
+    ``targets`` (D, n_y) are the samples without the mean of their noise; ``trend`` is None, "constant" or "linear". Known
+    parts can be given: the Cholesky ``factor`` of K + R with its ``growable`` memory, or memory ``out`` for it, and
+    ``whitened_trend`` L^-1 H as rows (q, U). The precision of the samples is that of all computations.
     """
 
     def __init__(
@@ -162,10 +145,7 @@ class Smoother:
         return v, -solved
 
     def project(self, rows: Array) -> tuple[Array, Array]:
-        """Q c and T'c for each row c of values at the places: the smoother's coefficients of k(x) (m, U) and h(x) (m, q).
-
-        Q = A - AH (H'AH)^-1 H'A and T = AH (H'AH)^-1; the rows are overwritten.
-        """
+        """Q c and T'c, coefficients of k(x) (m, U) and h(x) (m, q), for rows c of values at the places; overwrites c."""
         v, coefficients = self._without_trend(rows)
         return solve_lower_transposed(self.factor, v), coefficients
 
@@ -226,10 +206,7 @@ class Smoother:
         return mean, variance
 
     def mean_and_parts(self, X: Array, *covariances: Array) -> tuple[Array, ...]:
-        """Mean (m, n_y), model part P2 (m,) and noise gain |L'a|^2 (m,), from one evaluation of the kernel.
-
-        Further covariances C of the places, (U,), add a'Ca (m,) each.
-        """
+        """Mean (m, n_y), P2, noise gain |L'a|^2, and a'Ca for further covariances C (U,) of the places; (m,) each."""
 
         def all_parts(part: Array) -> tuple[Array, ...]:
             mean, weights, variance = self._evaluate(part)
@@ -264,10 +241,7 @@ class Smoother:
         return mean, weights, covariance - times(weights, self.regularizer) @ weights.T
 
     def log_likelihood(self) -> float:
-        """Log density of the targets under a Gaussian process with noise covariance R, summed over outputs.
-
-        The trend's coefficients maximize it (profile likelihood).
-        """
+        """Log density of the targets under a Gaussian process with noise covariance R at the trend's best coefficients."""
         n, n_outputs = self.samples.n, self.targets.shape[1]
         pivots = arrays.as_numpy(arrays.diagonal(self.factor))
         log_determinant = 2 * float(np.sum(np.log(pivots, dtype=np.float64)))
@@ -288,7 +262,7 @@ class Smoother:
         return self.kernel.pullback(self.places, self.log_likelihood_sensitivity(), symmetric=True)
 
     def log_likelihood_sensitivity(self, *, overwrite_factor: bool = False) -> Array:
-        """Derivative (alpha alpha' - n_y A) / 2 of :meth:`log_likelihood` with respect to K, (U, U): its lower triangle.
+        """Derivative (alpha alpha' - n_y A) / 2 of :meth:`log_likelihood` by K, (U, U): its lower triangle.
 
         With ``overwrite_factor`` it takes the memory of the factor, and the smoother can no longer predict.
         """

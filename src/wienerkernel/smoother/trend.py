@@ -30,11 +30,7 @@ LOST = 1e-10
 class Trend:
     """Basis functions h of the trend: none, the constant, or the constant and the inputs.
 
-    Parameters
-    ----------
-    kind : {None, "constant", "linear"}
-    places : ndarray of shape (U, d)
-        Their mean and standard deviation center and scale the inputs, which only changes the conditioning.
+    The places (U, d) center and scale the inputs, which only changes the conditioning.
     """
 
     kind: str | None

@@ -31,24 +31,10 @@ MEAN_STEP = 1e-4
 
 @dataclass(frozen=True)
 class Data:
-    """Samples, noise scales, ridge and trend.
+    """Samples X (n, d), of any library, and y (n, n_y), with noise scales, ridge and trend.
 
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        Of any array library.
-    y : ndarray of shape (n, n_y)
-    noise_scale : ndarray of shape (n,) or (n, n)
-        Sample i has the noise ``noise_scale[i] * M_i``; a matrix is applied to the vector of all M_i.
-    ridge : float, default=None
-        The ridge rho^2; None is the noise variance.
-    trend : {None, "constant", "linear"}, default=None
-    input_noise : Linearization, default=None
-        Noise on the inputs, for a single output.
-    feature_names : tuple of str, default=()
-        Names of the columns of X, for the names of parameters.
-    count : ndarray of shape (n,), default=None
-        Number of equal samples that each row stands for.
+    Sample i has the noise ``noise_scale[i] * M_i``; a matrix is applied to the vector of all M_i. A ridge of None is the
+    noise variance. ``count`` (n,) is the number of equal samples that each row stands for.
     """
 
     X: Array
@@ -138,20 +124,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Parameters:
-    """The kernel and the noise as functions of one vector.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    noise : NoiseModel
-
-    Attributes
-    ----------
-    n_kernel : int
-        Number of entries that belong to the kernel.
-    shapes : slice
-        Entries that are shapes of the noise.
-    """
+    """The kernel and the noise as functions of one vector, of which ``n_kernel`` entries belong to the kernel."""
 
     kernel: Kernel
     noise: NoiseModel

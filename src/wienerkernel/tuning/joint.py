@@ -49,22 +49,9 @@ Bounds = list[tuple[float, float]]
 class JointLikelihood:
     """Log posterior density of kernel, noise level and transform, as a function of one vector.
 
-    Its entries are those of ``parameters`` (kernel, standard deviation of the noise), the weights of the level, and the
-    exponent of the transform where it is free. The exponent has a normal prior about that of no transform.
-
-    Parameters
-    ----------
-    data : Data
-        With independent noise; ``y`` on its own scale, of shape (n, 1).
-    parameters : Parameters
-        With a law of mean 0 and free standard deviation.
-    phi : ndarray of shape (U, p)
-        Features of the level at the places; p = 0 for a constant level.
-    transform : Transform or None
-    prior : callable
-        Log prior density of the entries of ``parameters``, with its gradient.
-    precision : float, default=1.0
-        Of the normal prior of the weights.
+    Its entries are those of ``parameters`` (kernel, standard deviation of the noise), the weights of the level with features
+    ``phi`` (U, p) at the places, and the exponent of the transform where it is free. The exponent has a normal prior about
+    that of no transform, the weights one of the given ``precision``.
     """
 
     data: Data
@@ -179,22 +166,8 @@ class JointLikelihood:
 class JointFit:
     """The maximum of the joint model.
 
-    Attributes
-    ----------
-    kernel : Kernel
-    std : float
-        Standard deviation of the noise where s(x) = 1.
-    level : Level or None
-        None if none was tried.
-    transform : Transform or None
-    value : float
-        Log posterior density at the maximum.
-    level_evidence : float or None
-        Gain in log evidence of a varying level, averaged over how much it varies, over a constant one; None if none was
-        tried.
-    transform_gain : float or None
-        Gain in log posterior density over no transform, with a constant level; None without a free exponent.
-    n_evaluations : int
+    ``level_evidence`` is the gain in log evidence of a varying level, averaged over how much it varies; ``transform_gain``
+    that in log posterior density over no transform, with a constant level. Both are None where none was tried.
     """
 
     kernel: Kernel
@@ -217,11 +190,9 @@ def fit_joint(
 ) -> JointFit:
     """Maximize the joint model: first with a constant level, then from there with one that varies with ``level_of``.
 
-    A level that varies with the mean is fitted twice: with the mean of the constant level, and with its own.
-
-    How much the level varies is averaged over: the prior of its weights has the posterior mean of their standard deviation,
-    where no variation is one of the candidates. Each search is repeated ``n_restarts`` times, from random points around its
-    start.
+    A level of the mean is fitted twice: with the mean of the constant level, and with its own. How much the level varies is
+    averaged over: the prior of its weights has the posterior mean of their standard deviation, where no variation is a
+    candidate. Each search is repeated ``n_restarts`` times, from random points around its start.
     """
     generator = as_generator(random_state)
     transform = None if transform is None else transform.for_data(data.y)

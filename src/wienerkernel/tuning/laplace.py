@@ -38,10 +38,10 @@ def fisher_information(objective: JointLikelihood, values: FloatArray) -> FloatA
 def averaged_level(
     information: FloatArray, weights: FloatArray, evidence: float
 ) -> tuple[float, float, FloatArray]:
-    """Gain in log evidence of a varying level, and the posterior mean of its prior's standard deviation with its weights.
+    """Gain in log evidence of a varying level, the posterior mean of its prior's standard deviation, and its weights with it.
 
-    ``information`` is the likelihood's, and ``evidence`` the gain for a prior of standard deviation 1. About the maximum
-    the likelihood is a normal density in the weights, which can be integrated with any normal prior.
+    ``evidence`` is the gain for a prior of standard deviation 1. About the maximum the likelihood is a normal density in the
+    weights, with this ``information``, which can be integrated with any normal prior.
     """
     curvature, vectors = np.linalg.eigh(information)
     slope = vectors.T @ (information @ weights + weights)

@@ -50,24 +50,9 @@ def learn(
 ) -> TuningResult:
     """Find the free parameters of kernel, noise, noise level and transform.
 
-    A level or an exponent that is learned comes from the joint model (:func:`~wienerkernel.tuning.joint.fit_joint`) with
-    normal noise; kernel and noise are then tuned by ``method`` for the level and the transform that were found.
-    ``noise="auto"`` learns all of them, and replaces the normal law where another shape clearly has a better
-    leave-one-out score. A level needs `FEWEST` samples: with fewer, it is constant, and a warning says so if it was
-    asked for by name.
-
-    Parameters
-    ----------
-    data : Data
-        On the scale of y.
-    kernel, noise, method, n_restarts, random_state
-        As in :func:`tune`; ``noise`` may be ``"auto"``.
-    level : None, "input", "mean" or callable
-    transform : Transform or None
-
-    Returns
-    -------
-    TuningResult
+    A level or an exponent that is learned comes from the joint model with normal noise; kernel and noise are then tuned by
+    ``method``, as in :func:`tune`, for the level and the transform that were found. ``noise="auto"`` learns all of them, and
+    replaces the normal law where another shape clearly has a better leave-one-out score.
     """
     auto = isinstance(noise, str) and noise == "auto"
     if auto and method == "loo":

@@ -28,16 +28,8 @@ class Likelihood:
 
     It depends on the mean and the variance of the noise only; its gradient with respect to the shapes is left at 0.
     The trend's coefficients are at their best values. A given ridge does not enter: it belongs to the smoother, not to
-    the data.
-
-    Parameters
-    ----------
-    data : Data
-    parameters : Parameters
-    own_scales : bool, default=False
-        Whether each output has its own scale. The scales multiply to 1 and are at their best values, which make the
-        quadratic forms y_k'A y_k equal. So the density of y needs no factors, and the gradient is that at fixed
-        scales.
+    the data. With ``own_scales``, each output has its best scale; they multiply to 1 and make the quadratic forms y_k'A y_k
+    equal, so that the density of y needs no factors, and the gradient is that at fixed scales.
     """
 
     data: Data
@@ -98,10 +90,9 @@ class Likelihood:
 
 
 def by_regularizer(smoother: Smoother, diagonal: FloatArray) -> FloatArray:
-    """Derivative of the log-likelihood with respect to the regularizer of each entry of the samples, (D,), for independent noise.
+    """Derivative of the log-likelihood by the regularizer of each entry of the samples, (D,), for independent noise.
 
-    From the diagonal (U,) of its derivative (alpha alpha' - n_y A)/2 with respect to K. Of the samples, A_ii is
-    (1 - share_i) / r_i + share_i^2 A_uu.
+    From the diagonal (U,) of its derivative (alpha alpha' - n_y A)/2 by K.
     """
     samples, n_outputs = smoother.samples, smoother.targets.shape[1]
     inverse = np.sum(arrays.as_numpy(smoother.dual) ** 2, axis=1) - 2 * diagonal

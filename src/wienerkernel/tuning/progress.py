@@ -34,23 +34,7 @@ def observed(observer: Callable[[float], None]) -> Iterator[None]:
 
 
 class Reporter:
-    """An observer that writes a line every few seconds: evaluations, value of the objective, seconds.
-
-    Parameters
-    ----------
-    write : callable
-        Takes the line.
-    every : float
-        Seconds between lines.
-    clock : callable
-        Returns the time in seconds.
-
-    Examples
-    --------
-    >>> reporter = Reporter(print, every=0.0, clock=iter([0.0, 0.5]).__next__)
-    >>> reporter(-1.25)
-    evaluation 1, objective -1.25 per sample, 0.5 s
-    """
+    """An observer that writes a line every few seconds: evaluations, value of the objective, seconds."""
 
     def __init__(
         self, write: Callable[[str], object], every: float, clock: Callable[[], float] = time.monotonic

@@ -24,10 +24,7 @@ FOLDS = 5
 
 
 def residual_shape(data: Data, parameters: Parameters, values: FloatArray) -> ScaledShape | None:
-    """The law of the residuals within replicates if there are enough, otherwise of the leave-one-out residuals.
-
-    None if all residuals are equal.
-    """
+    """The law of the residuals within replicates if there are enough, else of the leave-one-out residuals."""
     residuals = _replicate_residuals(data)
     if residuals is None:
         residuals = _standardized_residuals(LeaveOneOutScore(data, parameters).smoother(values))

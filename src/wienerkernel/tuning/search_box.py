@@ -65,19 +65,10 @@ AMPLITUDES = (Constant, Linear, FeatureMap)
 
 @dataclass(frozen=True)
 class SearchBox:
-    """Bounds, a starting point and the prior of all parameters.
+    """Bounds, a starting point and the normal prior of all parameters, which has an infinite spread where there is none.
 
-    Attributes
-    ----------
-    start, low, high : ndarray of shape (p,)
-    center, spread : ndarray of shape (p,)
-        Mean and standard deviation of the normal prior; the latter is infinite where there is none of its own.
-    lengths : ndarray of bool of shape (p,)
-        Which parameters are length scales.
-    groups : list of ndarray of int
-        Length scales of the inputs of one kernel, which have a prior together: it shrinks them towards each other.
-    n_outputs : int
-        The prior counts once for each output, so that it is as weak as for a single one.
+    ``lengths`` are length scales; the ``groups`` of those of one kernel have a prior together, which shrinks them towards
+    each other. The prior counts once for each output, so that it is as weak as for a single one.
     """
 
     start: FloatArray
@@ -191,10 +182,7 @@ def search_box(data: Data, parameters: Parameters) -> SearchBox:
 
 
 def variance_at_odds(data: Data, kernel: Kernel) -> str:
-    """Warning about a kernel whose variance no hyperparameter sets, fixed or not, and which does not fit the data.
-
-    Empty where it is that of y (its mean square without a trend) within a factor of ``AT_ODDS``.
-    """
+    """Warning about a kernel without a free amplitude whose variance is not that of y within a factor ``AT_ODDS``."""
     points = data.samples.places
     variance, shifted = (
         float(np.mean(arrays.as_numpy(k.diag(points))))
@@ -221,10 +209,7 @@ def has_free_scale(kernel: Kernel) -> bool:
 
 
 def _leaves(kernel: Kernel, variance: float) -> Iterator[tuple[Kernel, str, float]]:
-    """Elementary kernel, name of the parameter there, and expected variance, for each entry of theta.
-
-    Factors that have an amplitude share the variance of their product.
-    """
+    """Elementary kernel, name and expected variance by parameter; factors with an amplitude share the variance."""
     parts = kernel._parts.values()
     if isinstance(kernel, Product):
         variance = variance ** (1 / max(1, sum(map(_has_amplitude, parts))))

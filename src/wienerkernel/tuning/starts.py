@@ -55,8 +55,7 @@ def starting_points(box: SearchBox, parameters: Parameters) -> Iterator[FloatArr
 def shape_starts(box: SearchBox, parameters: Parameters, values: FloatArray) -> list[list[FloatArray]]:
     """A grid of shapes; if there are laws of either skew, in two parts and without symmetric ones.
 
-    Where the skewness vanishes faster than the shape, as that of the skew-normal law does, the score is stationary at
-    the symmetric law, and a search would not leave it.
+    At a symmetric law the score may be stationary, as for the skew-normal law, and a search would not leave it.
     """
     low, high = box.low[parameters.shapes], box.high[parameters.shapes]
     signed = ~parameters.is_log[parameters.shapes]  # equidistant like logarithms, on both sides of 0
