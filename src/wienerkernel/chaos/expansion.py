@@ -99,8 +99,7 @@ class Expansion(Pushforward):
     def _law(self) -> Noise:
         """The same law as an object of the class that computes it."""
         if self._degree == 0:
-            msg = f"{self!r} is a constant and has no law with positive variance"
-            raise ValueError(msg)
+            raise ValueError(f"{self!r} is a constant and has no law with positive variance")
         alpha, beta = self.basis.alpha, self.basis.beta
         slope = self._orthonormal[1] / np.sqrt(beta[1])
         if self._degree == 1 and (slope > 0 or not self.discrete):
@@ -166,8 +165,7 @@ class Expansion(Pushforward):
     def truncate(self, size: int) -> Expansion:
         """The first ``size`` terms; the omitted terms add to the truncation error."""
         if not 1 <= size <= self.basis.size:
-            msg = f"size must be between 1 and {self.basis.size}, got {size}"
-            raise ValueError(msg)
+            raise ValueError(f"size must be between 1 and {self.basis.size}, got {size}")
         error = np.hypot(self.truncation_error, np.linalg.norm(self._orthonormal[size:]))
         return Expansion(self.basis.resize(size), self.coefficients[:size], error)
 
@@ -216,8 +214,7 @@ class Expansion(Pushforward):
 
     def _check_germ(self, other: Expansion) -> None:
         if self.germ is not other.germ and self.germ != other.germ:
-            msg = f"the expansions must have the same germ, got {self.germ!r} and {other.germ!r}"
-            raise ValueError(msg)
+            raise ValueError(f"the expansions must have the same germ, got {self.germ!r} and {other.germ!r}")
 
 
 def two_term(law: Any) -> Expansion:

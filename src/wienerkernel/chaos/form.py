@@ -34,8 +34,7 @@ class JointBasis:
 
     def __init__(self, basis: OrthogonalBasis, n_samples: int) -> None:
         if n_samples < 0:
-            msg = f"n_samples must not be negative, got {n_samples}"
-            raise ValueError(msg)
+            raise ValueError(f"n_samples must not be negative, got {n_samples}")
         self.basis = basis
         self.n_samples = int(n_samples)
 
@@ -55,8 +54,7 @@ class JointBasis:
     def index(self, j: int) -> tuple[int, int]:
         """Sample and degree of psi^j; psi^0 = 1 counts as degree 0 of sample 0."""
         if not 0 <= j < self.size:
-            msg = f"j must be between 0 and {self.size - 1}, got {j}"
-            raise IndexError(msg)
+            raise IndexError(f"j must be between 0 and {self.size - 1}, got {j}")
         if j == 0:
             return 0, 0
         sample, before = divmod(j - 1, self.basis.size - 1)
@@ -65,19 +63,17 @@ class JointBasis:
     def position(self, sample: int, degree: int) -> int:
         """The j of psi^j = phi^degree(xi_sample); 0 for degree 0 of any sample."""
         if not (0 <= sample < self.n_samples and 0 <= degree < self.basis.size):
-            msg = (
+            raise IndexError(
                 f"sample must be between 0 and {self.n_samples - 1} and degree between 0 and {self.basis.size - 1}, "
                 f"got {sample} and {degree}"
             )
-            raise IndexError(msg)
         return 1 + sample * (self.basis.size - 1) + degree - 1 if degree else 0
 
     def __call__(self, xi: ArrayLike) -> FloatArray:
         """Values psi^j at germs of shape (..., D), shape (..., size)."""
         x = np.asarray(xi, dtype=float)
         if x.ndim == 0 or x.shape[-1] != self.n_samples:
-            msg = f"xi must have the shape (..., {self.n_samples}), got {x.shape}"
-            raise ValueError(msg)
+            raise ValueError(f"xi must have the shape (..., {self.n_samples}), got {x.shape}")
         phi = self.basis(x)[..., 1:].reshape(*x.shape[:-1], self.size - 1)
         return np.concatenate([np.ones((*x.shape[:-1], 1)), phi], axis=-1)
 
@@ -101,8 +97,7 @@ class ChaosForm:
     def __init__(self, basis: JointBasis, coefficients: ArrayLike) -> None:
         c = np.array(coefficients, dtype=float)
         if c.ndim == 0 or c.shape[-1] != basis.size:
-            msg = f"coefficients must have the shape (..., {basis.size}), got {c.shape}"
-            raise ValueError(msg)
+            raise ValueError(f"coefficients must have the shape (..., {basis.size}), got {c.shape}")
         c.flags.writeable = False
         self.basis = basis
         self.coefficients: FloatArray = c

@@ -33,11 +33,10 @@ def fit_stream(model: Any, stream: Stream) -> None:
     learned = is_auto(model.noise) or isinstance(level, str) or (transform is not None and transform.free)
     separate = not stream.single_output and is_separate(model)
     if learned or separate or not is_linear(model.loss, model.inference) or model.dtype != "float64":
-        msg = (
+        raise ValueError(
             "files and Dask collections need loss='squared', inference=None, dtype='float64', a level and a transform "
             "that are not learned (and none for several outputs), and another noise than 'auto'"
         )
-        raise ValueError(msg)
     if model.ridge is not None:
         regularizer_of(model.ridge, np.ones(1), 1.0)
     prepared = stream.then(_Carried(level, transform))
@@ -48,11 +47,10 @@ def fit_stream(model: Any, stream: Stream) -> None:
         if collapsed is not None:
             return _fit_collapsed(model, prepared, *collapsed.rows(), level, transform)
         if approximation is None:
-            msg = (
+            raise ValueError(
                 f"the data have more than {at_scale.EXACT_PLACES:,} distinct inputs, or too many noise scales at each: set "
                 "approximation='neighbors', 'features' or 'auto'"
             )
-            raise ValueError(msg)
     prepared = prepared if model.ridge is None else prepared.then(check_unscaled)
     number = at_scale.CANDIDATES * getattr(approximation, "n_features", at_scale.Features().n_features)
     sample = prepared.sample(number, SEED)
@@ -100,11 +98,10 @@ def _fit_collapsed(
     else:
         noisy = noise_model(model.noise)
         if isinstance(noisy, str) or len(noisy.shape_names) or model.tuning == "loo":
-            msg = (
+            raise ValueError(
                 "files and Dask collections with few distinct inputs need a noise of known shape and tuning='likelihood' or "
                 "None: the shape is not in the means and variances at the inputs"
             )
-            raise ValueError(msg)
         check_spans(X, y)
         found = tune(
             Data(X, y.reshape(len(y), -1), scale, model.ridge, model.trend, count=count),

@@ -191,8 +191,7 @@ class Noise(ABC):
         -------
         values, probabilities : ndarrays of shape (n,)
         """
-        msg = f"{self!r} is not discrete and has no atoms"
-        raise TypeError(msg)
+        raise TypeError(f"{self!r} is not discrete and has no atoms")
 
     def mean(self) -> float:
         """Mean m0."""

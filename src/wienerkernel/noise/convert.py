@@ -57,8 +57,7 @@ def _convert(obj: Any) -> Noise:
         raise TypeError(msg)
     if np.ndim(obj) == 1:
         return Residuals(obj)
-    msg = (
+    raise TypeError(
         f"noise must be a frozen scipy.stats law, a string such as 'gamma(0.25, scale=2)', a one-dimensional array "
         f"of residuals, a Mixture or an Expansion, got {type(obj).__name__}"
     )
-    raise TypeError(msg)

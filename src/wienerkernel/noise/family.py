@@ -131,12 +131,10 @@ class Family(NoiseModel):
         names = tuple((self.dist.shapes or "").replace(",", " ").split())
         given = dict(bounds or {})
         if unknown := set(given) - {*names, "std"}:
-            msg = f"bounds names {sorted(unknown)}, but {self.dist.name} has {[*names, 'std']}"
-            raise ValueError(msg)
+            raise ValueError(f"bounds names {sorted(unknown)}, but {self.dist.name} has {[*names, 'std']}")
         self.std_bounds = _checked_pair("std", given["std"]) if "std" in given else None
         if self.std_bounds and self.std_bounds[0] <= 0:
-            msg = f"bounds['std'] must be positive, got {given['std']!r}"
-            raise ValueError(msg)
+            raise ValueError(f"bounds['std'] must be positive, got {given['std']!r}")
         table = {**dict.fromkeys(names, DEFAULT_BOUNDS), **BOUNDS.get(family_name(self.dist), {}), **given}
         pairs = [_checked_pair(name, table[name]) for name in names]
         self.bounds = {name: (float(low), float(high)) for name, (low, high) in given.items()}
@@ -249,22 +247,20 @@ def known_noise(noise: Any) -> Noise:
     model = KnownLaw(as_noise(None)) if noise is None else noise_model(noise)
     if isinstance(model, KnownLaw):
         return model.noise
-    msg = (
+    raise ValueError(
         f"noise={noise!r} has unknown parameters, which tuning='likelihood' or tuning='loo' estimates; "
         "with tuning=None, give a law with all of its parameters, such as 'gamma(0.25, scale=2)'"
     )
-    raise ValueError(msg)
 
 
 def _continuous_family(law: Any) -> Any:
     if isinstance(law, str):
         law = scipy_family(law)
     if not (hasattr(law, "freeze") and hasattr(law, "pdf")):
-        msg = (
+        raise TypeError(
             f"law must be a continuous family of scipy.stats without parameters, such as stats.gamma or 'gamma', "
             f"got {getattr(law, 'name', law)!r}"
         )
-        raise TypeError(msg)
     check_line(family_name(law))
     return law
 

@@ -27,11 +27,9 @@ def parse_noise(text: str) -> Any:
         frozen = family(*args, **kwds)
     except TypeError as error:
         accepted = ", ".join(filter(None, [family.shapes, "loc", "scale"]))
-        msg = f"noise {text!r}: {family.name} takes the parameters ({accepted})"
-        raise ValueError(msg) from error
+        raise ValueError(f"noise {text!r}: {family.name} takes the parameters ({accepted})") from error
     if np.isnan(frozen.support()).any():
-        msg = f"noise {text!r}: the parameters are outside the domain of {family.name}"
-        raise ValueError(msg)
+        raise ValueError(f"noise {text!r}: the parameters are outside the domain of {family.name}")
     return frozen
 
 
@@ -48,5 +46,4 @@ def scipy_family(name: str) -> Any:
         return families[name]
     close = difflib.get_close_matches(name, families, n=3)
     hint = f"; did you mean {' or '.join(close)}?" if close else "; the names are those of scipy.stats"
-    msg = f"noise: unknown law {name!r}{hint}"
-    raise ValueError(msg)
+    raise ValueError(f"noise: unknown law {name!r}{hint}")

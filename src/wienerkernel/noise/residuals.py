@@ -77,8 +77,7 @@ class Residuals(Noise):
         return np.pi / 2
 
     def pdf(self, x: ArrayLike) -> FloatArray:  # noqa: ARG002
-        msg = "recorded residuals are discrete and have no density"
-        raise TypeError(msg)
+        raise TypeError("recorded residuals are discrete and have no density")
 
     def _before(self, x: ArrayLike) -> tuple[Any, Any]:
         position = np.searchsorted(self.values, x, side="right")

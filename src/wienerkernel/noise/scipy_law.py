@@ -164,8 +164,7 @@ class ScipyNoise(Noise):
 
     def cumulants(self, order: int = 8) -> FloatArray:
         if order > MAX_ORDER:
-            msg = f"order must be at most {MAX_ORDER}, got {order}"
-            raise ValueError(msg)
+            raise ValueError(f"order must be at most {MAX_ORDER}, got {order}")
         if self._known_cumulants is not None:
             return self._known_cumulants[:order].copy()
         mean, central = float(self.frozen.mean()), self._central_moments
@@ -216,8 +215,7 @@ class ScipyNoise(Noise):
 
     def pdf(self, x: ArrayLike) -> FloatArray:
         if self.discrete:
-            msg = f"{self!r} is discrete and has no density"
-            raise TypeError(msg)
+            raise TypeError(f"{self!r} is discrete and has no density")
         try:
             with np.errstate(divide="ignore"):  # at a pole
                 return np.asarray(self.frozen.pdf(x))
@@ -274,11 +272,10 @@ class ScipyNoise(Noise):
 def check_line(name: str) -> None:
     """Raise ValueError for a family of ``scipy.stats`` that is not a law on the real line."""
     if name == "vonmises":
-        msg = (
+        raise ValueError(
             "noise=vonmises is a law on the circle, whose distribution function exceeds 1 outside it; use vonmises_line, "
             "the same law on the interval from -pi to pi"
         )
-        raise ValueError(msg)
 
 
 def from_scipy(frozen: Any) -> Noise:

@@ -40,8 +40,7 @@ class SmoothedResiduals(Noise):
             _silverman(np.asarray(values, dtype=float)) if bandwidth is None else float(bandwidth)
         )
         if not (np.isfinite(self.bandwidth) and self.bandwidth > 0):
-            msg = f"bandwidth must be positive and finite, got {bandwidth!r}"
-            raise ValueError(msg)
+            raise ValueError(f"bandwidth must be positive and finite, got {bandwidth!r}")
 
     def _made_of(self) -> tuple[Hashable, ...]:
         return self.residuals, self.bandwidth

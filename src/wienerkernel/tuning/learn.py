@@ -79,11 +79,10 @@ def learn(
     fit: JointFit | None = None
     if auto or free or isinstance(level, str):
         if data.noise_scale.ndim == 2:
-            msg = (
+            raise ValueError(
                 "noise='auto', a learned noise_level and a learned exponent need independent noise: noise_scale must have "
                 f"shape ({len(data.y)},)"
             )
-            raise ValueError(msg)
         if transform is not None:
             transform.check(data.y)
         some = _sample(_with_level(data, level) if callable(level) else data)
