@@ -18,7 +18,6 @@ from wienerkernel import (
 )
 from wienerkernel.experiments.system import GAMMA, kernel, truth
 from wienerkernel.kernels.paired import paired
-from wienerkernel.kernels.slopes import paired_slope
 from wienerkernel.posterior.features import feature_map
 from wienerkernel.posterior.prior_root import PriorRoot
 from wienerkernel.posterior.residual import VisitedResidual
@@ -54,7 +53,7 @@ def test_slopes_of_pairs_are_those_of_the_values(kernel, d):
     X, Z = rng.normal(size=(4, d)), rng.normal(size=(4, d))
     Z[0] = X[0]
     try:
-        mixed = paired_slope(kernel, X, Z, 0, 0)
+        mixed = paired(kernel, X, Z, 0, 0)
     except TypeError:  # no analytic gradient
         with pytest.raises(TypeError, match="no analytic gradient"):
             kernel.input_pullback(X, Z, np.ones((4, 4)))
@@ -62,18 +61,18 @@ def test_slopes_of_pairs_are_those_of_the_values(kernel, d):
     except ValueError:
         assert "nu=0.5" in repr(kernel)
         return
-    np.testing.assert_allclose(mixed, paired_slope(kernel, Z, X, 0, 0), rtol=1e-10)
-    np.testing.assert_allclose(paired_slope(kernel, X, Z, None, None), paired(kernel, X, Z), rtol=1e-12)
+    np.testing.assert_allclose(mixed, paired(kernel, Z, X, 0, 0), rtol=1e-10)
+    np.testing.assert_allclose(paired(kernel, X, Z, None, None), paired(kernel, X, Z), rtol=1e-12)
     step = 1e-5
     for a in range(d):
         move = step * np.eye(d)[a]
         slope = (paired(kernel, X + move, Z) - paired(kernel, X - move, Z)) / (2 * step)
-        np.testing.assert_allclose(paired_slope(kernel, X, Z, a, None), slope, rtol=1e-6, atol=1e-5)
-        np.testing.assert_allclose(paired_slope(kernel, Z, X, None, a), slope, rtol=1e-6, atol=1e-5)
+        np.testing.assert_allclose(paired(kernel, X, Z, a, None), slope, rtol=1e-6, atol=1e-5)
+        np.testing.assert_allclose(paired(kernel, Z, X, None, a), slope, rtol=1e-6, atol=1e-5)
         for b in range(d):
-            both = [paired_slope(kernel, X + sign * move, Z, None, b) for sign in (1, -1)]
+            both = [paired(kernel, X + sign * move, Z, None, b) for sign in (1, -1)]
             slope = (both[0] - both[1]) / (2 * step)
-            np.testing.assert_allclose(paired_slope(kernel, X, Z, a, b), slope, rtol=1e-4, atol=2e-4)
+            np.testing.assert_allclose(paired(kernel, X, Z, a, b), slope, rtol=1e-4, atol=2e-4)
 
 
 @pytest.mark.parametrize("trend", [None, "constant", "linear"])

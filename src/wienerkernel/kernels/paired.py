@@ -1,4 +1,4 @@
-"""Kernel values k(x, z) of pairs of points, element by element instead of as a matrix."""
+"""Kernel values k(x, z) of pairs of points, and their derivatives by the inputs: the covariances of derivatives of f."""
 
 from __future__ import annotations
 
@@ -10,21 +10,30 @@ import numpy as np
 
 from .._typing import Array
 from ..backend import arrays
-from .base import Constant, Kernel, _Composition
+from .base import Constant, Kernel, Power, Product, Sum, _Composition
 from .dot import FeatureMap, Linear
 from .parameters import Scale
 from .periodic import Periodic
-from .stationary import _Stationary
+from .stationary import Matern, RationalQuadratic, _Stationary
 
-__all__ = ["differences", "paired", "scales"]
+__all__ = ["paired"]
 
 BLOCK = 16
 """Pairs whose matrix is computed for its diagonal, where a kernel is known as a matrix only."""
 
 
+def paired(kernel: Kernel, X: Array, Z: Array, a: int | None = None, b: int | None = None) -> Array:
+    """k(x, z) of points X and Z (..., d) that broadcast, or its derivative by input a of x and input b of z; (...).
+
+    TypeError if the derivatives are not known, ValueError if functions with this kernel have none.
+    """
+    if a is None and b is None:
+        return _value(kernel, X, Z)
+    return _slope(kernel, Z, X, b, None) if a is None else _slope(kernel, X, Z, a, b)  # k is symmetric
+
+
 @singledispatch
-def paired(kernel: Kernel, X: Array, Z: Array) -> Array:
-    """k(x, z) for arrays of points X and Z of shapes (..., d) that broadcast, of shape (...)."""
+def _value(kernel: Kernel, X: Array, Z: Array) -> Array:
     xp = arrays.namespace(X)
     X, Z = xp.broadcast_arrays(X, Z)
     shape, d = X.shape[:-1], X.shape[-1]
@@ -33,33 +42,35 @@ def paired(kernel: Kernel, X: Array, Z: Array) -> Array:
     return xp.reshape(xp.concat([arrays.filled((0,), 0.0, x), *blocks]), shape)
 
 
-@paired.register
+@singledispatch
+def _slope(kernel: Kernel, X: Array, Z: Array, a: int, b: int | None) -> Array:  # noqa: ARG001
+    raise kernel._no_input_gradient()
+
+
+@_value.register
 def _(kernel: Constant, X: Array, Z: Array) -> Array:
-    return arrays.filled(np.broadcast_shapes(X.shape[:-1], Z.shape[:-1]), kernel.value, X)
+    return _filled(kernel.value, X, Z)
 
 
-@paired.register
-def _(kernel: _Stationary, X: Array, Z: Array) -> Array:
-    return kernel._f(
-        kernel._factor * sum((differences(X, Z, k) / s) ** 2 for k, s in scales(kernel.length_scale, X))
-    )
+@_slope.register
+def _(kernel: Constant, X: Array, Z: Array, a: int, b: int | None) -> Array:  # noqa: ARG001
+    return _filled(0.0, X, Z)
 
 
-@paired.register
-def _(kernel: Periodic, X: Array, Z: Array) -> Array:
-    xp, periods = arrays.namespace(X), dict(scales(kernel.period, X))
-    sines = (
-        2 * xp.sin(np.pi / periods[k] * differences(X, Z, k)) / s for k, s in scales(kernel.length_scale, X)
-    )
-    return kernel._f(kernel._factor * sum(s**2 for s in sines))
-
-
-@paired.register
+@_value.register
 def _(kernel: Linear, X: Array, Z: Array) -> Array:
-    return sum(X[..., k] * Z[..., k] / s**2 for k, s in scales(kernel.length_scale, X))
+    return sum(X[..., k] * Z[..., k] / s**2 for k, s in _scales(kernel.length_scale, X))
 
 
-@paired.register
+@_slope.register
+def _(kernel: Linear, X: Array, Z: Array, a: int, b: int | None) -> Array:
+    none, scale = _filled(0.0, X, Z), dict(_scales(kernel.length_scale, X))[a]
+    if b is None:
+        return none + Z[..., a] * scale**-2
+    return none + scale**-2 if a == b else none
+
+
+@_value.register
 def _(kernel: FeatureMap, X: Array, Z: Array) -> Array:
     xp = arrays.namespace(X)
     left, right = (
@@ -69,16 +80,107 @@ def _(kernel: FeatureMap, X: Array, Z: Array) -> Array:
     return kernel.scale**2 * xp.sum(left * right, axis=-1)
 
 
-@paired.register
+@_value.register
+def _(kernel: _Stationary, X: Array, Z: Array) -> Array:
+    return kernel._f(
+        kernel._factor * sum((_difference(X, Z, k) / s) ** 2 for k, s in _scales(kernel.length_scale, X))
+    )
+
+
+@_slope.register
+def _(kernel: _Stationary, X: Array, Z: Array, a: int, b: int | None) -> Array:
+    if kernel._rough:
+        raise ValueError(f"functions with the kernel {kernel!r} have no derivatives: use nu=1.5 or more")
+    lengths = dict(_scales(kernel.length_scale, X))
+    u = {k: _difference(X, Z, k) / s for k, s in lengths.items()}
+    q = kernel._factor * sum(value**2 for value in u.values())
+    slope = kernel._f_and_slope(q)[1]
+    if b is None:
+        return -slope * u[a] / lengths[a]
+    mixed = -_curvature(kernel, q, slope) * u[a] * u[b] / (lengths[a] * lengths[b])
+    return mixed + slope / lengths[a] ** 2 if a == b else mixed
+
+
+def _curvature(kernel: _Stationary, q: Array, slope: Array) -> Array:
+    """Four times the second derivative of f by r^2."""
+    if isinstance(kernel, RationalQuadratic):
+        return (1 + 1 / kernel.alpha) * slope / (1 + q)
+    if not isinstance(kernel, Matern):  # RBF
+        return slope
+    xp = arrays.namespace(q)
+    s = xp.sqrt(q)
+    if kernel.nu == 1.5:  # infinite at 0, where it belongs to differences that vanish
+        return 9 * xp.exp(-s) / xp.where(s > 0, s, xp.inf)
+    return (25 / 3) * xp.exp(-s)
+
+
+@_value.register
+def _(kernel: Periodic, X: Array, Z: Array) -> Array:
+    xp, periods = arrays.namespace(X), dict(_scales(kernel.period, X))
+    sines = (
+        2 * xp.sin(np.pi / periods[k] * _difference(X, Z, k)) / s for k, s in _scales(kernel.length_scale, X)
+    )
+    return kernel._f(kernel._factor * sum(s**2 for s in sines))
+
+
+@_slope.register
+def _(kernel: Periodic, X: Array, Z: Array, a: int, b: int | None) -> Array:
+    xp, k = arrays.namespace(X), _value(kernel, X, Z)
+    lengths, periods = (dict(_scales(s, X)) for s in (kernel.length_scale, kernel.period))
+
+    def sine(j: int) -> Array:  # minus the derivative of log k by x_j
+        w = 2 * np.pi / periods[j]
+        return w / lengths[j] ** 2 * xp.sin(w * _difference(X, Z, j))
+
+    if b is None:
+        return -k * sine(a)
+    mixed = -sine(a) * sine(b)
+    if a == b:
+        w = 2 * np.pi / periods[a]
+        mixed = mixed + (w / lengths[a]) ** 2 * xp.cos(w * _difference(X, Z, a))
+    return k * mixed
+
+
+@_value.register
 def _(kernel: _Composition, X: Array, Z: Array) -> Array:
-    return kernel._f(*(paired(part, X, Z) for part in kernel._kernels))
+    return kernel._f(*(_value(part, X, Z) for part in kernel._kernels))
 
 
-def scales(scale: Scale, X: Array) -> list[tuple[int, Any]]:
+@_slope.register
+def _(kernel: Sum, X: Array, Z: Array, a: int, b: int | None) -> Array:
+    return sum(paired(part, X, Z, a, b) for part in kernel._kernels)
+
+
+@_slope.register
+def _(kernel: Product, X: Array, Z: Array, a: int, b: int | None) -> Array:
+    first, second = kernel._kernels
+    # each derivative acts on one of the factors
+    return sum(
+        paired(first, X, Z, a1, b1) * paired(second, X, Z, a2, b2)
+        for a1, a2 in ((a, None), (None, a))
+        for b1, b2 in {(b, None), (None, b)}
+    )
+
+
+@_slope.register
+def _(kernel: Power, X: Array, Z: Array, a: int, b: int | None) -> Array:
+    part, n = kernel.kernel, kernel.exponent
+    k = _value(part, X, Z)
+    result = n * k ** (n - 1) * paired(part, X, Z, a, b)
+    if b is not None and n > 1:
+        slopes = paired(part, X, Z, a) * paired(part, X, Z, None, b)
+        result = result + n * (n - 1) * k ** (n - 2) * slopes
+    return result
+
+
+def _filled(value: float, X: Array, Z: Array) -> Array:
+    return arrays.filled(np.broadcast_shapes(X.shape[:-1], Z.shape[:-1]), value, X)
+
+
+def _scales(scale: Scale, X: Array) -> list[tuple[int, Any]]:
     """Number and length scale of each input."""
     return list(enumerate(np.broadcast_to(np.asarray(scale, dtype=float), X.shape[-1]).tolist()))
 
 
-def differences(X: Array, Z: Array, k: int) -> Array:
-    """x_k - z_k of pairs of points."""
+def _difference(X: Array, Z: Array, k: int) -> Array:
     return X[..., k] - Z[..., k]

@@ -12,7 +12,6 @@ from scipy.linalg.lapack import dpstrf
 from .._typing import Array
 from ..backend import arrays
 from ..kernels.paired import paired
-from ..kernels.slopes import paired_slope
 from ..smoother import Smoother, times
 from .features import Features
 from .prior_root import PriorRoot
@@ -77,7 +76,7 @@ class FeatureResidual:
 def _slopes(smoother: Smoother, X: Array, k: int) -> tuple[Array, Array]:
     """Derivatives by input k of k(x), (m, U), and of the trend functions, (m, q), at X (m, d)."""
     xp = arrays.namespace(X)
-    cross = paired_slope(smoother.kernel, X[:, None, :], smoother.places[None, :, :], k, None)
+    cross = paired(smoother.kernel, X[:, None, :], smoother.places[None, :, :], k, None)
     trend = smoother.trend.gradient[:, k]
     return arrays.contiguous(cross), xp.broadcast_to(trend, (X.shape[0], trend.shape[0]))
 
@@ -140,7 +139,7 @@ class VisitedResidual:
         rows = []
         for a, m in _runs(kinds):
             x = X[..., m, :][..., :, None, :]
-            row = [paired_slope(kernel, x, Z[..., h, :][..., None, :, :], a, b) for b, h in _runs(others)]
+            row = [paired(kernel, x, Z[..., h, :][..., None, :, :], a, b) for b, h in _runs(others)]
             empty = arrays.filled((*x.shape[:-2], 0), 0.0, X)
             rows.append(xp.concat([empty, *row], axis=-1))
         return xp.concat(rows, axis=-2)
@@ -182,7 +181,7 @@ class VisitedResidual:
 
         slopes = [_slopes(self.smoother, flat, k) for k in range(d)]
         cross, basis = (together([part[i] for part in slopes]) for i in range(2))
-        prior = together([paired_slope(self.smoother.kernel, flat, flat, k, k) for k in range(d)])
+        prior = together([paired(self.smoother.kernel, flat, flat, k, k) for k in range(d)])
         at = xp.concat([X] * d, axis=-2)
         draw = self._common if X.ndim == 2 else self._own_points
         r = draw(at, list(kinds), cross, basis, prior)
