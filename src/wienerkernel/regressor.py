@@ -246,6 +246,7 @@ class WienerKernelRegressor(FittedHTML, MultiOutputMixin, RegressorMixin, BaseEs
         if input_noise is not None:
             raise ValueError("input_noise needs arrays in memory")
         stream, before = as_stream(X, y, noise_scale), dict(self.__dict__)
+        self.__dict__.pop("feature_names_in_", None)
         try:
             with verbosely(self.verbose):
                 fitting.fit_stream(self, stream)
@@ -254,7 +255,6 @@ class WienerKernelRegressor(FittedHTML, MultiOutputMixin, RegressorMixin, BaseEs
             self.__dict__.update(before)
             raise
         self.n_features_in_ = stream.n_features
-        self.__dict__.pop("feature_names_in_", None)
         if stream.names is not None:
             self.feature_names_in_ = np.array(stream.names, dtype=object)
         return self

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from functools import cached_property
+from functools import cached_property, wraps
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._typing import ComplexArray, FloatArray, RandomState
+from .._typing import FloatArray, RandomState
 from ..noise import Noise, Residuals, as_noise
 from ..noise.identity import digest
 from .affine import Affine
@@ -18,6 +18,15 @@ from .polynomial_law import PolynomialLaw
 from .polynomials import OrthogonalBasis, exact_rule, max_degree
 
 __all__ = ["Expansion", "project", "two_term"]
+
+
+def _of_law(name: str) -> Any:
+    """A method of the object that computes the law."""
+
+    def method(self: Expansion, *arguments: Any) -> Any:
+        return getattr(self._law, name)(*arguments)
+
+    return wraps(getattr(Noise, name), updated=())(method)
 
 
 class Expansion(Pushforward):
@@ -126,41 +135,12 @@ class Expansion(Pushforward):
         kappa[:2] = (self.mean(), self.var())[:order]
         return kappa
 
-    def logcf(self, t: ArrayLike) -> ComplexArray:
-        return self._law.logcf(t)
-
-    def pdf(self, x: ArrayLike) -> FloatArray:
-        return self._law.pdf(x)
-
-    def cdf(self, x: ArrayLike) -> FloatArray:
-        return self._law.cdf(x)
-
-    def sf(self, x: ArrayLike) -> FloatArray:
-        return self._law.sf(x)
-
-    def ppf(self, q: ArrayLike) -> FloatArray:
-        return self._law.ppf(q)
-
-    def isf(self, q: ArrayLike) -> FloatArray:
-        return self._law.isf(q)
-
     def rvs(self, size: int | tuple[int, ...] = 1, random_state: RandomState = None) -> FloatArray:
         return self(self.germ.rvs(size, random_state))
 
-    def support(self) -> tuple[float, float]:
-        return self._law.support()
-
-    def pdf_near(self, point: float, offset: FloatArray) -> FloatArray:
-        return self._law.pdf_near(point, offset)
-
-    def singular_points(self) -> FloatArray:
-        return self._law.singular_points()
-
-    def strip(self) -> tuple[float, float]:
-        return self._law.strip()
-
-    def sector(self) -> float:
-        return self._law.sector()
+    logcf, pdf, cdf, sf, ppf, isf = map(_of_law, ("logcf", "pdf", "cdf", "sf", "ppf", "isf"))
+    pdf_near, singular_points, support = map(_of_law, ("pdf_near", "singular_points", "support"))
+    strip, sector = map(_of_law, ("strip", "sector"))
 
     def truncate(self, size: int) -> Expansion:
         """The first ``size`` terms; the omitted terms add to the truncation error."""

@@ -47,6 +47,7 @@ class OrthogonalBasis:
 
     Attributes
     ----------
+    law : Noise
     alpha : ndarray of shape (L - 1,)
     beta : ndarray of shape (L,)
         Recurrence coefficients of the monic polynomials.
@@ -69,44 +70,19 @@ class OrthogonalBasis:
     """
 
     def __init__(self, law: Any, size: int, normalized: bool = True) -> None:
-        self._law = as_noise(law)
+        self.law = as_noise(law)
         # degree 1 needs a variance only
-        if size < 1 or (size > 2 and size - 1 > max_degree(self._law)):
-            raise _degree_error(self._law, size, size - 1)
-        self._normalized = bool(normalized)
-        self._alpha, self._beta = coefficients(self._law, int(size) - 1)
-        self._norms = np.ones(size) if normalized else np.cumprod(self._beta)
-        self._norms.flags.writeable = False
-
-    @property
-    def law(self) -> Noise:
-        """Law of the germ."""
-        return self._law
+        if size < 1 or (size > 2 and size - 1 > max_degree(self.law)):
+            raise _degree_error(self.law, size, size - 1)
+        self.normalized = bool(normalized)
+        self.alpha, self.beta = coefficients(self.law, int(size) - 1)
+        self.norms: FloatArray = np.ones(size) if normalized else np.cumprod(self.beta)
+        self.norms.flags.writeable = False
 
     @property
     def size(self) -> int:
         """Number L of polynomials."""
-        return len(self._beta)
-
-    @property
-    def normalized(self) -> bool:
-        """Whether the polynomials are orthonormal; else they are monic."""
-        return self._normalized
-
-    @property
-    def alpha(self) -> FloatArray:
-        """Recurrence coefficients alpha_0, ..., alpha_{L-2}."""
-        return self._alpha
-
-    @property
-    def beta(self) -> FloatArray:
-        """Recurrence coefficients beta_0 = 1, beta_1, ..., beta_{L-1}."""
-        return self._beta
-
-    @property
-    def norms(self) -> FloatArray:
-        """Squared norms of the polynomials, shape (L,)."""
-        return self._norms
+        return len(self.beta)
 
     def __repr__(self) -> str:
         monic = "" if self.normalized else ", normalized=False"

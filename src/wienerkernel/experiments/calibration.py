@@ -44,15 +44,10 @@ class Calibration:
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """One table row per query point."""
-        columns = {
-            "x": self.x,
-            "exact_below": self.exact[:, 0],
-            "exact_above": self.exact[:, 1],
-            "gaussian_below": self.gaussian[:, 0],
-            "gaussian_above": self.gaussian[:, 1],
-            "exact_width": self.exact_width,
-            "gaussian_width": self.gaussian_width,
-        }
+        columns = {"x": self.x}
+        for law, misses in (("exact", self.exact), ("gaussian", self.gaussian)):
+            columns |= {f"{law}_below": misses[:, 0], f"{law}_above": misses[:, 1]}
+        columns |= {"exact_width": self.exact_width, "gaussian_width": self.gaussian_width}
         yield from table_rows(columns)
 
     def summary(self) -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -41,8 +40,7 @@ METHODS: dict[str, dict[str, Any]] = {
 DRAWS = 2048
 
 
-@dataclass(frozen=True)
-class Price:
+class Price(NamedTuple):
     """Scores of f by one method on one data set, averaged over the query points, and the processor time of the fit."""
 
     noise: str
@@ -82,48 +80,29 @@ def measure(name: str, n: int, seed: int, methods: Sequence[str] = tuple(METHODS
         start = time.process_time()
         model = _fitted(method, law, X, y, seed)
         seconds = time.process_time() - start
-        draws = np.sort(
-            model.predict_distribution(query, of="function").rvs(DRAWS, random_state=seed), axis=0
-        )
+        function = model.predict_distribution(query, of="function")
+        draws = np.sort(function.rvs(DRAWS, random_state=seed), axis=0)
         rank = (2 * np.arange(1, DRAWS + 1) - DRAWS - 1)[:, None]
         crps = np.mean(np.abs(draws - f), axis=0) - np.sum(rank * draws, axis=0) / DRAWS**2
+        rmse = np.sqrt(np.mean((model.predict(query) - f) ** 2))
         low, high = np.quantile(draws, [0.05, 0.95], axis=0)
+        scores = map(float, (crps.mean(), rmse, np.mean((f >= low) & (f <= high))))
         found = getattr(model.posterior_, "draws", None) if method == "bayes" else None
-        results.append(
-            Price(
-                name,
-                n,
-                method,
-                float(crps.mean()),
-                float(np.sqrt(np.mean((model.predict(query) - f) ** 2))),
-                float(np.mean((f >= low) & (f <= high))),
-                seconds,
-                1.0 if found is None else found.r_hat,
-            )
-        )
+        results.append(Price(name, n, method, *scores, seconds, 1.0 if found is None else found.r_hat))
     return results
 
 
 def summarize(results: Sequence[Price]) -> list[dict[str, Any]]:
     """Means over data sets, one row for each noise, size and method, in the order of first appearance."""
     rows = []
-    for noise, n, method in dict.fromkeys((p.noise, p.n, p.method) for p in results):
-        group = [p for p in results if (p.noise, p.n, p.method) == (noise, n, method)]
+    for noise, n, method in dict.fromkeys(price[:3] for price in results):
+        group = [price for price in results if price[:3] == (noise, n, method)]
         means = {
-            name: float(np.mean([getattr(p, name) for p in group]))
+            name: float(np.mean([getattr(price, name) for price in group]))
             for name in ("crps", "rmse", "coverage", "seconds")
         }
-        certified = float(np.mean([p.r_hat <= 1.05 for p in group]))
-        rows.append(
-            {
-                "noise": noise,
-                "n": n,
-                "method": method,
-                **means,
-                "certified": certified,
-                "data_sets": len(group),
-            }
-        )
+        counts = {"certified": float(np.mean([p.r_hat <= 1.05 for p in group])), "data_sets": len(group)}
+        rows.append({"noise": noise, "n": n, "method": method, **means, **counts})
     return rows
 
 

@@ -230,13 +230,9 @@ def reproduce(
     ]
     table = [record.summary() for record in records]
     yield "regret and violations", write_csv(out / "safe_optimization.csv", table)
+    names = "setting", "bound", "step", "mean_cumulative_regret"
     curves = (
-        {
-            "setting": record.setting.name,
-            "bound": record.method,
-            "step": step,
-            "mean_cumulative_regret": float(value),
-        }
+        dict(zip(names, (record.setting.name, record.method, step, float(value)), strict=True))
         for record in records
         for step, value in enumerate(np.cumsum(record.regret.mean(axis=0)), start=1)
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -23,18 +24,16 @@ from ..smoother.refined import RefinedSmoother
 from ..smoother.samples import Samples
 from ..transform import Transform, as_transform
 from ..tuning.data import Data
-from ..validation import (
-    centered_targets,
-    check_spans,
-    regularizer_of,
-)
+from ..validation import centered_targets, check_spans, regularizer_of
 
 __all__ = [
     "PASSES",
+    "Known",
+    "as_data",
     "carried",
     "condition",
-    "feature_names",
     "fit_noisy_inputs",
+    "given",
     "is_auto",
     "is_separate",
     "learn",
@@ -44,6 +43,31 @@ PASSES = 4
 """Linearizations at the estimate, each followed by a new estimate, for noise on the inputs."""
 
 
+class Known(NamedTuple):
+    """What is known before conditioning on the data."""
+
+    kernel: Kernel
+    noise: Noise
+    level: NoiseLevel | None
+    transform: Transform | None
+
+
+def given(model: Any) -> tuple[Any, Transform | None, bool]:
+    """Noise level and transform as given, and whether they or all about the noise are to be learned."""
+    transform, level = as_transform(model.__dict__["transform"]), check_noise_level(model.noise_level)
+    free = transform is not None and transform.free
+    return level, transform, is_auto(model.noise) or isinstance(level, str) or free
+
+
+def as_data(
+    model: Any, inputs: Array, outputs: FloatArray, scale: FloatArray, ridge: float | None = None, **more: Any
+) -> Data:
+    """The samples, with the settings of the model that tuning needs."""
+    names = tuple(map(str, getattr(model, "feature_names_in_", ())))
+    y = outputs.reshape(len(outputs), -1)
+    return Data(inputs, y, scale, ridge, model.trend, feature_names=names, **more)
+
+
 def learn(
     model: Any,
     inputs: Array,
@@ -51,29 +75,32 @@ def learn(
     scale: FloatArray,
     input_noise: Linearization | None = None,
     method: str | None = None,
-) -> tuple[Kernel, Noise, NoiseLevel | None, Transform | None]:
-    """Kernel, noise, its level and the transform of y: as given, or tuned."""
-    transform, level = as_transform(model.__dict__["transform"]), check_noise_level(model.noise_level)
+    count: IntArray | None = None,
+) -> Known:
+    """Kernel, noise, its level and the transform of y: as given, or tuned.
+
+    Data with a count of equal samples are on the scale of the model, so that level and transform play no part.
+    """
+    level, transform, learned = given(model)
+    of_data = {"level": level, "transform": transform}
+    if count is not None:
+        level = transform = None
     if model.tuning is None:
-        if is_auto(model.noise) or isinstance(level, str) or (transform is not None and transform.free):
-            msg = "noise='auto', a learned noise_level and a transform with a free exponent need tuning: set tuning='likelihood'"
-            raise ValueError(msg)
-        transform = None if transform is None else transform.for_data(outputs)
+        if learned:
+            raise ValueError(
+                "noise='auto', a learned noise_level and a transform with a free exponent need tuning: set tuning='likelihood'"
+            )
+        if transform is not None:
+            of_data["transform"] = transform.for_data(outputs)
         model.tuning_result_ = None
-        return as_kernel(model.kernel), known_noise(model.noise), level, transform
+        return Known(as_kernel(model.kernel), known_noise(model.noise), **of_data)
     from ..tuning import learn
 
     check_spans(inputs, outputs)
     ridge = None if model.ridge is None else regularizer_of(model.ridge, scale, 1.0)[1]
-    model.tuning_result_ = learn(
-        Data(
-            arrays.as_float64(inputs),
-            outputs.reshape(len(outputs), -1),
-            scale,
-            ridge,
-            model.trend,
-            input_noise,
-            feature_names(model),
+    found = learn(
+        as_data(
+            model, arrays.as_float64(inputs), outputs, scale, ridge, input_noise=input_noise, count=count
         ),
         None if model.kernel is None else as_kernel(model.kernel, inputs.shape[1]),
         model.noise,
@@ -83,8 +110,8 @@ def learn(
         n_restarts=model.n_restarts,
         random_state=model.random_state,
     )
-    found = model.tuning_result_
-    return found.kernel, found.noise, found.level, found.transform
+    model.tuning_result_ = found if count is None else replace(found, **of_data)
+    return Known(*(getattr(model.tuning_result_, name) for name in Known._fields))
 
 
 def condition(
@@ -92,16 +119,16 @@ def condition(
     inputs: Array,
     outputs: FloatArray,
     scale: FloatArray,
-    learned: tuple[Kernel, Noise, NoiseLevel | None, Transform | None],
+    known: Known,
     input_noise: Linearization | None = None,
     count: IntArray | None = None,
 ) -> None:
     """Condition on the data, with everything else known; data with a count of equal samples have been carried already."""
-    kernel, noise, level, transform = learned
+    kernel, noise, level, transform = known
     if count is None:
-        outputs, scale = carried(inputs, outputs, scale, level, transform)
+        outputs, scale = carried(inputs, outputs, scale, known)
     if not is_linear(model.loss, model.inference):
-        _fit_beyond(model, kernel, noise, inputs, outputs, scale, level, transform)
+        _fit_beyond(model, known, inputs, outputs, scale)
         return
     regularizer, ridge = regularizer_of(model.ridge, scale, noise.var())
     if input_noise is not None:
@@ -133,56 +160,30 @@ def fit_noisy_inputs(
         with warnings.catch_warnings():
             if not last:  # until then, the likelihood is enough
                 warnings.simplefilter("ignore", ConvergenceWarning)
-            learned = learn(model, inputs, outputs, scale, linear, model.tuning if last else "likelihood")
+            known = learn(model, inputs, outputs, scale, linear, model.tuning if last else "likelihood")
         for _ in range(PASSES):
-            condition(model, inputs, outputs, scale, learned, linear)
+            condition(model, inputs, outputs, scale, known, linear)
             linear = noise.linearize(model.posterior_.smoother)
-    condition(model, inputs, outputs, scale, learned, linear)
+    condition(model, inputs, outputs, scale, known, linear)
     names = getattr(model, "feature_names_in_", [f"column {c} of X" for c in range(inputs.shape[1])])
     warn_if_large(noise, model.kernel_, list(names))
 
 
-def _fit_beyond(
-    model: Any,
-    kernel: Kernel,
-    noise: Noise,
-    inputs: Array,
-    outputs: FloatArray,
-    scale: FloatArray,
-    level: NoiseLevel | None,
-    transform: Transform | None,
-) -> None:
+def _fit_beyond(model: Any, known: Known, inputs: Array, outputs: FloatArray, scale: FloatArray) -> None:
     """Fit a model whose estimate is not linear in y, on the scale of the transform."""
     from ..losses.fit import tuned
 
+    (kernel, noise, level, transform), ridge = known, model.ridge
     inputs = np.asarray(arrays.as_numpy(inputs), dtype=np.float64)
-    if model.tuning_result_ is not None:
-        names = feature_names(model)
-        data = Data(inputs, outputs[:, None], scale, None, model.trend, feature_names=names)
-        model.tuning_result_ = found = tuned(
-            data, model.tuning_result_, model.tuning, model.noise, model.loss, model.inference, model.ridge
-        )
-        kernel, noise = found.kernel, found.noise
+    if (found := model.tuning_result_) is not None:
+        data = as_data(model, inputs, outputs, scale)
+        found = tuned(data, found, model.tuning, model.noise, model.loss, model.inference, ridge)
+        model.tuning_result_, kernel, noise = found, found.kernel, found.noise
+    options = {name: getattr(model, name) for name in ("trend", "loss", "inference", "ridge", "random_state")}
     posterior: Any = condition_beyond(
-        kernel,
-        noise,
-        inputs,
-        outputs,
-        scale,
-        trend=model.trend,
-        loss=model.loss,
-        inference=model.inference,
-        ridge=model.ridge,
-        level=level,
-        transform=transform,
-        random_state=model.random_state,
+        kernel, noise, inputs, outputs, scale, level=level, transform=transform, **options
     )
     model.kernel_, model.noise_, model.ridge_, model.posterior_ = kernel, noise, noise.var(), posterior
-
-
-def feature_names(model: Any) -> tuple[str, ...]:
-    """Names of the inputs, if the data had any."""
-    return tuple(map(str, getattr(model, "feature_names_in_", ())))
 
 
 def is_auto(noise: Any) -> bool:
@@ -197,17 +198,13 @@ def is_separate(model: Any) -> bool:
 
 
 def carried(
-    inputs: Array,
-    outputs: FloatArray,
-    scale: FloatArray,
-    level: NoiseLevel | None,
-    transform: Transform | None,
+    inputs: Array, outputs: FloatArray, scale: FloatArray, model: Any
 ) -> tuple[FloatArray, FloatArray]:
-    """Outputs on the scale of the model, and noise scales that include the level."""
-    if transform is not None:
-        transform.check(outputs)
-        outputs = transform(outputs)
-    if level is not None:
-        values = checked_level(level(arrays.as_numpy(inputs)), inputs.shape[0])
+    """Outputs on the scale of the model, and noise scales that include its level."""
+    if model.transform is not None:
+        model.transform.check(outputs)
+        outputs = model.transform(outputs)
+    if model.level is not None:
+        values = checked_level(model.level(arrays.as_numpy(inputs)), inputs.shape[0])
         scale = scale * values if scale.ndim == 1 else scale * values[:, None]
     return outputs, scale

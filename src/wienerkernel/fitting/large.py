@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,16 +10,14 @@ import numpy as np
 from .. import scale as at_scale
 from .._typing import Array, FloatArray, IntArray
 from ..backend import arrays
-from ..kernels import as_kernel
 from ..losses import is_linear
-from ..noise.family import known_noise, noise_model
-from ..noise.level import NoiseLevel, check_noise_level
+from ..noise.family import noise_model
+from ..noise.level import NoiseLevel
 from ..scale.stream import Batch, Stream
-from ..transform import Transform, as_transform
-from ..tuning import tune
+from ..transform import Transform
 from ..tuning.data import Data
-from ..validation import check_spans, regularizer_of
-from .exact import carried, condition, feature_names, is_auto, is_separate
+from ..validation import regularizer_of
+from .exact import as_data, carried, condition, given, is_separate, learn
 
 __all__ = ["check_unscaled", "fit_approximately", "fit_stream"]
 
@@ -29,8 +27,7 @@ SEED = 1
 
 def fit_stream(model: Any, stream: Stream) -> None:
     """Fit the model to data that are read in parts: exactly if they have few distinct inputs, or approximately."""
-    transform, level = as_transform(model.__dict__["transform"]), check_noise_level(model.noise_level)
-    learned = is_auto(model.noise) or isinstance(level, str) or (transform is not None and transform.free)
+    level, transform, learned = given(model)
     separate = not stream.single_output and is_separate(model)
     if learned or separate or not is_linear(model.loss, model.inference) or model.dtype != "float64":
         raise ValueError(
@@ -39,13 +36,14 @@ def fit_stream(model: Any, stream: Stream) -> None:
         )
     if model.ridge is not None:
         regularizer_of(model.ridge, np.ones(1), 1.0)
-    prepared = stream.then(_Carried(level, transform))
+    scales = _Scales(level, transform)
+    prepared = stream.then(scales)
     approximation = at_scale.as_approximation(model.approximation)
     model.__dict__.pop("approximation_", None)
     if approximation is None or approximation == "auto":
         collapsed = at_scale.collapse(prepared)
         if collapsed is not None:
-            return _fit_collapsed(model, prepared, *collapsed.rows(), level, transform)
+            return _fit_collapsed(model, stream.single_output, *collapsed.rows())
         if approximation is None:
             raise ValueError(
                 f"the data have more than {at_scale.EXACT_PLACES:,} distinct inputs, or too many noise scales at each: set "
@@ -56,19 +54,18 @@ def fit_stream(model: Any, stream: Stream) -> None:
     sample = prepared.sample(number, SEED)
     data = Data(sample.X, sample.y, sample.scale, model.ridge, model.trend)
     neighborhood = at_scale.Neighborhood(prepared, data, sample.keys, SEED)
-    return _approximate(model, approximation, data, stream.single_output, level, transform, neighborhood)
+    return _approximate(model, approximation, data, stream.single_output, scales, neighborhood)
 
 
 @dataclass(frozen=True)
-class _Carried:
-    """A batch on the scale of the model."""
+class _Scales:
+    """Noise level and transform; takes a batch to the scale of the model."""
 
     level: NoiseLevel | None
     transform: Transform | None
 
     def __call__(self, batch: Batch) -> Batch:
-        X, y, scale = batch
-        return X, *carried(X, y, scale, self.level, self.transform)
+        return batch[0], *carried(*batch, self)
 
 
 def check_unscaled(batch: Batch) -> Batch:
@@ -81,49 +78,26 @@ def check_unscaled(batch: Batch) -> Batch:
 
 
 def _fit_collapsed(
-    model: Any,
-    stream: Stream,
-    X: FloatArray,
-    y: FloatArray,
-    scale: FloatArray,
-    count: IntArray,
-    level: NoiseLevel | None,
-    transform: Transform | None,
+    model: Any, single: bool, X: FloatArray, y: FloatArray, scale: FloatArray, count: IntArray
 ) -> None:
     """Fit the exact model to equal samples with the means and variances of the data at each input."""
-    y = y[:, 0] if stream.single_output else y
-    found = None
-    if model.tuning is None:
-        kernel, noise = as_kernel(model.kernel), known_noise(model.noise)
-    else:
-        noisy = noise_model(model.noise)
-        if isinstance(noisy, str) or len(noisy.shape_names) or model.tuning == "loo":
+    if model.tuning is not None:
+        noise = noise_model(model.noise)
+        if isinstance(noise, str) or len(noise.shape_names) or model.tuning == "loo":
             raise ValueError(
                 "files and Dask collections with few distinct inputs need a noise of known shape and tuning='likelihood' or "
                 "None: the shape is not in the means and variances at the inputs"
             )
-        check_spans(X, y)
-        found = tune(
-            Data(X, y.reshape(len(y), -1), scale, model.ridge, model.trend, count=count),
-            None if model.kernel is None else as_kernel(model.kernel, X.shape[1]),
-            model.noise,
-            method=model.tuning,
-            n_restarts=model.n_restarts,
-            random_state=model.random_state,
-        )
-        found = replace(found, level=level, transform=transform)
-        kernel, noise = found.kernel, found.noise
-    model.tuning_result_ = found
-    condition(model, X, y, scale, (kernel, noise, level, transform), count=count)
+    y = y[:, 0] if single else y
+    condition(model, X, y, scale, learn(model, X, y, scale, count=count), count=count)
 
 
 def fit_approximately(
     model: Any, approximation: Any, inputs: Array, outputs: FloatArray, scale: FloatArray
 ) -> None:
     """Fit a model whose weights come from neighbors or features."""
-    transform, level = as_transform(model.__dict__["transform"]), check_noise_level(model.noise_level)
+    level, transform, learned = given(model)
     linear = is_linear(model.loss, model.inference)
-    learned = is_auto(model.noise) or isinstance(level, str) or (transform is not None and transform.free)
     device = None if arrays.is_numpy(inputs) else inputs[:0, :]
     known = device is None or arrays.library(device) == "torch"
     if learned or not linear or scale.ndim == 2 or not known or model.dtype == "mixed":
@@ -131,15 +105,13 @@ def fit_approximately(
             "approximation needs arrays of NumPy or torch, loss='squared', inference=None, independent noise, a level and a "
             "transform that are not learned, and another noise than 'auto'"
         )
-    transform = None if transform is None else transform.for_data(outputs)
-    inputs, single = arrays.as_numpy(inputs), outputs.ndim == 1
-    outputs, scale = carried(inputs, outputs, scale, level, transform)
+    scales = _Scales(level, None if transform is None else transform.for_data(outputs))
+    single, (inputs, outputs, scale) = outputs.ndim == 1, scales((arrays.as_numpy(inputs), outputs, scale))
     if model.ridge is not None:
         check_unscaled((inputs, outputs, scale))
-    inputs, columns = inputs.astype(np.float64, copy=False), outputs.reshape(len(outputs), -1)
     ridge = None if model.ridge is None else regularizer_of(model.ridge, scale, 1.0)[1]
-    data = Data(inputs, columns, scale, ridge, model.trend, feature_names=feature_names(model))
-    _approximate(model, approximation, data, single, level, transform, device=device)
+    data = as_data(model, inputs.astype(np.float64, copy=False), outputs, scale, ridge)
+    _approximate(model, approximation, data, single, scales, device=device)
 
 
 def _approximate(
@@ -147,8 +119,7 @@ def _approximate(
     approximation: Any,
     data: Data,
     single: bool,
-    level: NoiseLevel | None,
-    transform: Transform | None,
+    scales: _Scales,
     neighborhood: at_scale.Neighborhood | None = None,
     device: Array | None = None,
 ) -> None:
@@ -158,9 +129,8 @@ def _approximate(
         approximation, data, model.kernel, model.noise, tuned, model.random_state, neighborhood, device
     )
     model.kernel_, model.noise_, model.ridge_ = found.kernel, found.noise, found.ridge
-    model.tuning_result_ = found.tuning
-    model.approximation_ = found.approximation
+    model.tuning_result_, model.approximation_ = found.tuning, found.approximation
     smoother: Any = found.smoother
     model.posterior_ = at_scale.ApproximatePosterior(
-        smoother, found.noise, single, model.ridge is None, level=level, transform=transform
+        smoother, found.noise, single, model.ridge is None, level=scales.level, transform=scales.transform
     )

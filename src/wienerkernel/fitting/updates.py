@@ -13,12 +13,7 @@ from .._typing import Array, FloatArray
 from ..backend import arrays
 from ..posterior import Posterior, SeparateOutputs
 from ..smoother.updates import extended, without
-from ..validation import (
-    centered_targets,
-    check_independent,
-    check_outputs,
-    regularizer_of,
-)
+from ..validation import centered_targets, check_independent, check_outputs, regularizer_of
 from .exact import carried
 from .large import check_unscaled
 
@@ -43,25 +38,25 @@ def _extended(
 ) -> Posterior:
     """The posterior with more samples."""
     smoother: Any = posterior.smoother
-    if isinstance(posterior, at_scale.ApproximatePosterior):
-        outputs, scale = carried(inputs, outputs, scale, posterior.level, posterior.transform)
-        if ridge is not None:
-            check_unscaled((inputs, outputs, scale))
-        targets = centered_targets(outputs, scale, posterior.noise.mean(), posterior.output_scale)
-        rho2 = posterior.noise.var() if ridge is None else ridge
-        smoother = at_scale.extended(smoother, inputs, targets, scale, rho2)
-        return replace(posterior, smoother=smoother)
-    old = smoother.samples
-    if arrays.library(inputs) != arrays.library(old.places):
-        msg = f"X must be an array of {arrays.library(old.places)}, like those that the model was fitted with, got {type(inputs)}"
-        raise TypeError(msg)
-    check_independent(old.scale, scale)
-    _check_exact_inputs(posterior)
-    outputs, scale = carried(inputs, outputs, scale, posterior.level, posterior.transform)
+    approximate = isinstance(posterior, at_scale.ApproximatePosterior)
+    if not approximate:
+        old = smoother.samples
+        if arrays.library(inputs) != arrays.library(old.places):
+            raise TypeError(
+                f"X must be an array of {arrays.library(old.places)}, like those that the model was fitted with, got {type(inputs)}"
+            )
+        check_independent(old.scale, scale)
+        _check_exact_inputs(posterior)
+    outputs, scale = carried(inputs, outputs, scale, posterior)
     targets = centered_targets(outputs, scale, posterior.noise.mean(), posterior.output_scale)
-    regularizer = regularizer_of(ridge, scale, posterior.noise.var())[0]
-    grown = extended(smoother, inputs, regularizer, scale, targets)
-    return replace(posterior, smoother=grown)
+    if not approximate:
+        regularizer = regularizer_of(ridge, scale, posterior.noise.var())[0]
+        return replace(posterior, smoother=extended(smoother, inputs, regularizer, scale, targets))
+    if ridge is not None:
+        check_unscaled((inputs, outputs, scale))
+    rho2 = posterior.noise.var() if ridge is None else ridge
+    smoother = at_scale.extended(smoother, inputs, targets, scale, rho2)
+    return replace(posterior, smoother=smoother)
 
 
 def drop(model: Any, posterior: Any, rows: ArrayLike) -> None:

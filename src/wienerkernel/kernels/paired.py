@@ -27,9 +27,9 @@ def paired(kernel: Kernel, X: Array, Z: Array, a: int | None = None, b: int | No
 
     TypeError if the derivatives are not known, ValueError if functions with this kernel have none.
     """
-    if a is None and b is None:
-        return _value(kernel, X, Z)
-    return _slope(kernel, Z, X, b, None) if a is None else _slope(kernel, X, Z, a, b)  # k is symmetric
+    if a is not None:
+        return _slope(kernel, X, Z, a, b)
+    return _value(kernel, X, Z) if b is None else _slope(kernel, Z, X, b, None)  # k is symmetric
 
 
 @singledispatch

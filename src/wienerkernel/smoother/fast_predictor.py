@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.linalg.blas import ddot, dgemv, dtrsm, dtrsv
+from scipy.linalg.blas import ddot, dgemv, dtrsv
 
 from .._typing import FloatArray
 from ..backend import arrays
@@ -66,7 +66,7 @@ class FastPredictor:
         self._dual = _columns(smoother.dual[:, 0] if self._single else smoother.dual.T)
         self._scale = None if self._single else output_scale
         self._trend = _FastTrend(smoother) if smoother.trend.kind else None
-        samples, self._further = smoother.samples, further
+        samples, self._covariances = smoother.samples, () if further is None else (further,)
         gain, self._ratio = samples.gain, gain_ratio(samples)
         if further is not None:
             gain, self._ratio = gain + (further if gain.ndim == 1 else np.diag(further)) / self._s2, None
@@ -74,7 +74,7 @@ class FastPredictor:
         self._regularizer = _columns(samples.regularizer)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return FastPredictor, (self._smoother, self._s2, self._scale, self._further)
+        return FastPredictor, (self._smoother, self._s2, self._scale, *self._covariances)
 
     def __call__(self, x: FloatArray) -> tuple[Any, Any, Any]:
         """Mean, noise part V = s2 |L'a|^2 and model part P2 at x of shape (d,) or (m, d).
@@ -83,7 +83,8 @@ class FastPredictor:
         otherwise they have no axis for outputs.
         """
         if x.ndim == 2:
-            return self._batch(x)
+            mean, model, gain, *parts = self._smoother.mean_and_parts(x, *self._covariances)
+            return self._in_units(mean[:, 0] if self._single else mean, sum(parts, self._s2 * gain), model)
         k = self._point(x)
         mean = ddot(self._dual, k) if self._single else dgemv(1.0, self._dual, k)
         v: FloatArray = dtrsv(self._factor, k, 1, 0, 0, 1)  # L v = k
@@ -101,22 +102,6 @@ class FastPredictor:
         gain = ddot(b, b) if self._gain is None else _form(self._gain, b)
         model = variance - (_form(self._regularizer, b) if self._ratio is None else self._ratio * gain)
         return self._in_units(mean, self._s2 * gain, max(model, 0.0))
-
-    def _batch(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        K = self._kernel(X, self._places).T  # one column per point from here on
-        mean = self._dual @ K
-        v: FloatArray = dtrsm(1.0, self._factor, K, 0, 0, 1)
-        prior = self._kernel.diag(X)
-        variance = prior - _dots(v, v)
-        if self._trend is not None:
-            v, of_mean, of_variance = self._trend.batch(X, v)
-            mean = mean + (of_mean[0] if self._single else of_mean)
-            variance = variance + of_variance
-        b: FloatArray = dtrsm(1.0, self._factor, v)
-        variance = self._smoother.sharpened(variance, prior, X, b.T)
-        gain = _dots(b, b) if self._gain is None else _forms(self._gain, b)
-        model = variance - (_forms(self._regularizer, b) if self._ratio is None else self._ratio * gain)
-        return self._in_units(mean.T, self._s2 * gain, np.maximum(model, 0.0))
 
     def _in_units(self, mean: Any, noise: Any, model: Any) -> tuple[Any, Any, Any]:
         """Means (..., n_y) and common variances (...) in the units of the outputs."""
@@ -148,13 +133,6 @@ class _FastTrend:
             ddot(e, e),
         )
 
-    def batch(self, X: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The same for several points: rows of X, columns of all other arrays."""
-        h = self._at_center[:, None] + self._slope @ (X - self._center).T
-        e = dtrsm(1.0, self._root, h - self._whitened @ v, 0, 1)
-        s = dtrsm(1.0, self._root, e, 0, 1, 1)
-        return v + self._whitened.T @ s, self._coefficients @ h, _dots(e, e)
-
 
 def _columns(array: FloatArray) -> FloatArray:
     """Fortran-ordered, in double precision, for BLAS."""
@@ -164,13 +142,3 @@ def _columns(array: FloatArray) -> FloatArray:
 def _form(covariance: FloatArray, b: FloatArray) -> float:
     """b'Cb, with C given as a matrix or by its diagonal."""
     return float(ddot(covariance * b if covariance.ndim == 1 else dgemv(1.0, covariance, b), b))
-
-
-def _forms(covariance: FloatArray, b: FloatArray) -> FloatArray:
-    """b'Cb for every column b."""
-    return _dots(covariance[:, None] * b if covariance.ndim == 1 else covariance @ b, b)
-
-
-def _dots(a: FloatArray, b: FloatArray) -> FloatArray:
-    """a'b for every column."""
-    return np.asarray(np.einsum("ij,ij->j", a, b))

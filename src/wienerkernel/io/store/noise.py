@@ -179,9 +179,9 @@ def _expansion(reader: Reader, level: int, germ: Node, *basis_and_terms: Node) -
     size = len(coefficients)
     alpha, beta = reader.array(alphas, (size - 1,)), reader.array(betas, (size,))
     basis = OrthogonalBasis.__new__(OrthogonalBasis)
-    basis._law, basis._normalized = noise_from(germ, reader, level + 1), choice(normalized, True, False)
-    basis._norms = np.asarray(np.ones(size) if normalized else np.cumprod(beta), dtype=np.float64)
-    basis._alpha, basis._beta = alpha, beta
+    basis.law, basis.normalized = noise_from(germ, reader, level + 1), choice(normalized, True, False)
+    basis.norms = np.asarray(np.ones(size) if normalized else np.cumprod(beta), dtype=np.float64)
+    basis.alpha, basis.beta = alpha, beta
     if np.any(beta <= 0) or not 1 < size <= MOST:
         raise FormatError("the recurrence coefficients of an expansion do not define a basis")
     if (moments := moments_at_hand(basis.law)) is not None:
