@@ -14,7 +14,7 @@ import numpy as np
 from .._typing import Array
 from . import arrays
 
-__all__ = ["add_outer", "cholesky", "inverse_from_cholesky", "solve_triangular", "subtract_product"]
+__all__ = ["add_outer", "cholesky", "inverse_from_cholesky", "solve_triangular"]
 
 
 def cholesky(matrix: Array) -> tuple[Any, int | None]:
@@ -68,14 +68,6 @@ def inverse_from_cholesky(factor: Array) -> Array:
     """(L L')^-1 for immutable arrays, by a solve with the identity."""
     inverse = solve_triangular(factor, arrays.eye(factor), transposed=False).T
     return inverse.T @ inverse
-
-
-def subtract_product(target: Array, a: Array, b: Array) -> None:
-    """target -= A B', in place and, in torch, without a temporary."""
-    if arrays.library(target) == "torch":
-        target.addmm_(a, b.T, alpha=-1)
-    else:
-        target -= a @ b.T
 
 
 def add_outer(matrix: Array, rows: Array, alpha: float, beta: float) -> Array:

@@ -87,10 +87,11 @@ def _factor(matrix: Array, offset: int) -> Array:
 
 
 def _subtract_product(target: Array, a: Array, b: Array) -> None:
-    if arrays.is_numpy(target):
-        target -= matmul(a, b, transpose_b=True)
+    """target -= A B', in torch without a temporary."""
+    if arrays.library(target) == "torch":
+        target.addmm_(a, b.T, alpha=-1)
     else:
-        array_api_linalg.subtract_product(target, a, b)
+        target -= matmul(a, b, transpose_b=True)
 
 
 def _trsm(factor: Array, rows: Array, transposed: int) -> Array:

@@ -180,7 +180,7 @@ def _(kernel: Constant, z: Any, places: FloatArray) -> Any:  # noqa: ARG001
 @_values.register(Product)
 @_values.register(Power)
 def _(kernel: Any, z: Any, places: FloatArray) -> Any:
-    return _composed(kernel, [_values(part, z, places) for part in kernel._kernels])
+    return _composed(kernel, [_values(part, z, places) for part in kernel.kernels])
 
 
 @_prior.register
@@ -203,7 +203,7 @@ def _(kernel: Constant, z: Any) -> Any:  # noqa: ARG001
 @_prior.register(Product)
 @_prior.register(Power)
 def _(kernel: Any, z: Any) -> Any:
-    return _composed(kernel, [_prior(part, z) for part in kernel._kernels])
+    return _composed(kernel, [_prior(part, z) for part in kernel.kernels])
 
 
 def _composed(kernel: Any, parts: list[Any]) -> Any:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from .._typing import Array, FloatArray
 from ..backend import arrays
-from .base import Constant, Kernel, Power, Product, Pull, Rows, Sum, too_deep
+from .base import Block, Constant, Kernel, Power, Product, Pull, Sum, too_deep
 from .dot import Linear
 from .parameters import Bounds
 from .parse import parse_kernel
@@ -68,7 +68,7 @@ class FunctionKernel(Kernel):
                 f"function must be callable, from (n, d) and (m, d) to (n, m); got {self.function!r}"
             )
 
-    def _values(self, P: Rows, Q: Rows) -> Array:
+    def _values(self, P: Block, Q: Block) -> Array:
         # A copy, since the function may keep the array that it returns.
         with _LOCK:
             K = arrays.copy(arrays.contiguous(arrays.like(self.function(P, Q), P)))
@@ -93,12 +93,12 @@ class ScikitLearnKernel(Kernel):
     def __post_init__(self) -> None:
         object.__setattr__(self, "kernel", copy.deepcopy(self.kernel))
 
-    def _values(self, P: Rows, Q: Rows) -> Array:
+    def _values(self, P: Block, Q: Block) -> Array:
         with _LOCK:
             K = self.kernel(arrays.as_numpy(P), arrays.as_numpy(Q))
         return arrays.like(np.array(K, dtype=np.float64, order="C"), P)
 
-    def _linearize(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
+    def _linearize(self, P: Block, Q: Block) -> tuple[Array, Pull]:
         # eval_gradient takes one set of points: the tile is a block of the matrix of both.
         p, q = arrays.as_numpy(P), arrays.as_numpy(Q)
         both, block = (p, np.s_[:, :]) if P is Q else (np.vstack([p, q]), np.s_[: len(p), len(p) :])

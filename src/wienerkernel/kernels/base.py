@@ -30,6 +30,7 @@ __all__ = [
     "Sum",
     "bracketed",
     "elementary",
+    "no_input_gradient",
     "too_deep",
 ]
 
@@ -38,7 +39,7 @@ MAX_DEPTH = 100
 
 MAX_EXPONENT = 10**6
 
-Rows: TypeAlias = Any
+Block: TypeAlias = Any
 """A block of rows as ``_prepare`` returns it."""
 
 Pull: TypeAlias = Callable[[Array], FloatArray]
@@ -75,15 +76,15 @@ class Kernel(Parametrized, ABC):
 
     __array_ufunc__ = None  # so that numpy.float64(2.0) * kernel calls __rmul__
 
-    def _prepare(self, X: Array, center: Array) -> Rows:  # noqa: ARG002
+    def _prepare(self, X: Array, center: Array) -> Block:  # noqa: ARG002
         """Return what the tiles need to know of a block of rows; ``center`` is the center of all rows."""
         return X
 
     @abstractmethod
-    def _values(self, P: Rows, Q: Rows) -> Array:
+    def _values(self, P: Block, Q: Block) -> Array:
         """Return the tile K(P, Q), a new C-ordered array that the caller may overwrite."""
 
-    def _linearize(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
+    def _linearize(self, P: Block, Q: Block) -> tuple[Array, Pull]:
         """Return the tile K(P, Q), or its value if it is constant, and its pullback to the free hyperparameters."""
         raise NotImplementedError
 
@@ -91,19 +92,13 @@ class Kernel(Parametrized, ABC):
     def _diagonal(self, X: Array) -> Array:
         """Return k(x_i, x_i) in the library and dtype of X."""
 
-    def _linearize_inputs(self, P: Rows, Q: Rows) -> tuple[Array, InputPull]:  # noqa: ARG002
+    def _linearize_inputs(self, P: Block, Q: Block) -> tuple[Array, InputPull]:  # noqa: ARG002
         """Return the tile K(P, Q), or its value if it is constant, and its pullback to the inputs, of shape (n, d)."""
-        raise self._no_input_gradient()
+        raise no_input_gradient(self)
 
     def _diagonal_gradient(self, X: Array) -> Array:  # noqa: ARG002
         """Return dk(x_i, x_i)/dx_i, of shape (n, d)."""
-        raise self._no_input_gradient()
-
-    def _no_input_gradient(self) -> TypeError:
-        return TypeError(
-            f"{type(self).__name__} has no analytic gradient with respect to x; RBF, Matern, RationalQuadratic, "
-            "Periodic, Linear, Constant and their sums, products and powers have one"
-        )
+        raise no_input_gradient(self)
 
     @property
     def _prior(self) -> float | None:
@@ -116,7 +111,7 @@ class Kernel(Parametrized, ABC):
         Q = self._prepare(X, center)
         return lambda x: self._values(self._prepare(np.asarray(x, dtype=X.dtype)[None], center), Q)[0]
 
-    def _pullback(self, P: Rows, Q: Rows, W: Array) -> FloatArray:
+    def _pullback(self, P: Block, Q: Block, W: Array) -> FloatArray:
         """Return the gradient of sum(W * K(P, Q)) in double precision; P, Q are prepared from double precision."""
         return self._linearize(P, Q)[1](W) if self._n_theta else np.empty(0)
 
@@ -215,13 +210,13 @@ class Constant(Kernel):
     value_bounds: Bounds = DEFAULT_BOUNDS
     _hyperparameters: ClassVar[tuple[str, ...]] = ("value",)
 
-    def _values(self, P: Rows, Q: Rows) -> Array:
+    def _values(self, P: Block, Q: Block) -> Array:
         return arrays.filled((P.shape[0], Q.shape[0]), self.value, P)
 
-    def _linearize(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:  # noqa: ARG002
+    def _linearize(self, P: Block, Q: Block) -> tuple[Array, Pull]:  # noqa: ARG002
         return self.value, lambda W: np.array([self.value * float(arrays.namespace(W).sum(W))])
 
-    def _linearize_inputs(self, P: Rows, Q: Rows) -> tuple[Array, InputPull]:  # noqa: ARG002
+    def _linearize_inputs(self, P: Block, Q: Block) -> tuple[Array, InputPull]:  # noqa: ARG002
         return self.value, lambda _: arrays.filled(P.shape, 0.0, P)
 
     def _diagonal(self, X: Array) -> Array:
@@ -250,37 +245,37 @@ class _Composition(Kernel):
         """Return f and its derivative with respect to each operand."""
 
     def __post_init__(self) -> None:
-        for name, k in self._parts.items():
+        for name, k in self.parts.items():
             if not isinstance(k, Kernel):
                 raise TypeError(f"{name} must be a Kernel; got {k!r}")
-        depth = 1 + max(k._depth for k in self._kernels)
+        depth = 1 + max(k._depth for k in self.kernels)
         if depth > MAX_DEPTH:
             raise too_deep()
         object.__setattr__(self, "_depth", depth)
 
     @property
-    def _kernels(self) -> tuple[Kernel, ...]:
-        return tuple(self._parts.values())
+    def kernels(self) -> tuple[Kernel, ...]:
+        return tuple(self.parts.values())
 
     @property
     def _kernels_and_numbers(self) -> tuple[Kernel | float, ...]:
         """The operands, with numbers for constants as long as one operand is a matrix."""
-        if all(isinstance(k, Constant) for k in self._kernels):
-            return self._kernels
-        return tuple(k.value if isinstance(k, Constant) else k for k in self._kernels)
+        if all(isinstance(k, Constant) for k in self.kernels):
+            return self.kernels
+        return tuple(k.value if isinstance(k, Constant) else k for k in self.kernels)
 
-    def _prepare(self, X: Array, center: Array) -> Rows:
-        return tuple(k._prepare(X, center) for k in self._kernels)
+    def _prepare(self, X: Array, center: Array) -> Block:
+        return tuple(k._prepare(X, center) for k in self.kernels)
 
-    def _values(self, P: Rows, Q: Rows) -> Array:
+    def _values(self, P: Block, Q: Block) -> Array:
         operands = zip(self._kernels_and_numbers, P, Q, strict=True)
         return self._f(*(k if isinstance(k, float) else k._values(p, q) for k, p, q in operands))
 
-    def _linearize(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
-        parts = [_linearized(k, p, q) for k, p, q in zip(self._kernels, P, Q, strict=True)]
+    def _linearize(self, P: Block, Q: Block) -> tuple[Array, Pull]:
+        parts = [_linearized(k, p, q) for k, p, q in zip(self.kernels, P, Q, strict=True)]
         return self._chain(parts, np.concatenate)
 
-    def _linearize_inputs(self, P: Rows, Q: Rows) -> tuple[Array, InputPull]:
+    def _linearize_inputs(self, P: Block, Q: Block) -> tuple[Array, InputPull]:
         operands = zip(self._kernels_and_numbers, P, Q, strict=True)
         parts = [(k, None) if isinstance(k, float) else k._linearize_inputs(p, q) for k, p, q in operands]
         return self._chain(parts, sum)
@@ -298,15 +293,15 @@ class _Composition(Kernel):
         )
 
     def _diagonal(self, X: Array) -> Array:
-        return self._f(*(k._diagonal(X) for k in self._kernels))
+        return self._f(*(k._diagonal(X) for k in self.kernels))
 
     def _diagonal_gradient(self, X: Array) -> Array:
-        _, slopes = self._f_and_slopes(*(k._diagonal(X)[:, None] for k in self._kernels))
-        return sum(s * k._diagonal_gradient(X) for s, k in zip(slopes, self._kernels, strict=True))
+        _, slopes = self._f_and_slopes(*(k._diagonal(X)[:, None] for k in self.kernels))
+        return sum(s * k._diagonal_gradient(X) for s, k in zip(slopes, self.kernels, strict=True))
 
     @property
     def _prior(self) -> float | None:
-        priors = [k._prior for k in self._kernels]
+        priors = [k._prior for k in self.kernels]
         return None if None in priors else self._f(*priors)
 
     def _point(self, X: FloatArray) -> Point:
@@ -332,7 +327,7 @@ class Sum(_Pair):
     def _f_and_slopes(self, *K: Array) -> tuple[Array, tuple[Array, ...]]:
         return K[0] + K[1], (1.0, 1.0)
 
-    def _pullback(self, P: Rows, Q: Rows, W: Array) -> FloatArray:
+    def _pullback(self, P: Block, Q: Block, W: Array) -> FloatArray:
         # A summand without hyperparameters need not be evaluated.
         return np.concatenate([self.k1._pullback(P[0], Q[0], W), self.k2._pullback(P[1], Q[1], W)])
 
@@ -384,7 +379,7 @@ class Power(_Composition):
         return f"{bracketed(self.kernel, (Sum, Product, Power))} ** {self.exponent}"
 
 
-def _linearized(kernel: Kernel, P: Rows, Q: Rows) -> tuple[Array, Pull | None]:
+def _linearized(kernel: Kernel, P: Block, Q: Block) -> tuple[Array, Pull | None]:
     """Linearize an operand; one without free hyperparameters is only evaluated."""
     if kernel._n_theta:
         return kernel._linearize(P, Q)
@@ -393,15 +388,23 @@ def _linearized(kernel: Kernel, P: Rows, Q: Rows) -> tuple[Array, Pull | None]:
 
 def elementary(kernel: Kernel) -> Iterator[Kernel]:
     """The kernels that a kernel is composed of."""
-    for part in kernel._parts.values():
+    for part in kernel.parts.values():
         yield from elementary(part)
-    if not kernel._parts:
+    if not kernel.parts:
         yield kernel
 
 
 def bracketed(kernel: Kernel, looser: type | tuple[type, ...]) -> str:
     """Return the repr of a kernel, in parentheses if it binds less tightly than its surroundings."""
     return f"({kernel!r})" if isinstance(kernel, looser) else repr(kernel)
+
+
+def no_input_gradient(kernel: Kernel) -> TypeError:
+    """Return the error for a kernel whose derivatives with respect to the inputs are not known."""
+    return TypeError(
+        f"{type(kernel).__name__} has no analytic gradient with respect to x; RBF, Matern, RationalQuadratic, "
+        "Periodic, Linear, Constant and their sums, products and powers have one"
+    )
 
 
 def too_deep() -> ValueError:

@@ -11,7 +11,7 @@ from scipy.linalg.blas import dgemv
 
 from .._typing import Array, FloatArray
 from ..backend import arrays
-from .base import Constant, InputPull, Kernel, Point, Pull, Rows
+from .base import Block, Constant, InputPull, Kernel, Point, Pull
 from .operations import column_dots, cross_products, inner, times
 from .parameters import DEFAULT_BOUNDS, Bounds, Scale, check_columns
 from .tiles import as_rows
@@ -41,14 +41,14 @@ class Linear(Kernel):
     _hyperparameters: ClassVar[tuple[str, ...]] = ("length_scale",)
     _per_input: ClassVar[tuple[str, ...]] = ("length_scale",)
 
-    def _prepare(self, X: Array, center: Array) -> Rows:  # noqa: ARG002
+    def _prepare(self, X: Array, center: Array) -> Block:  # noqa: ARG002
         check_columns("length_scale", self.length_scale, X.shape[1])
         return arrays.contiguous(X / arrays.like(self.length_scale, X))
 
-    def _values(self, P: Rows, Q: Rows) -> Array:
+    def _values(self, P: Block, Q: Block) -> Array:
         return cross_products(1.0, P, Q)
 
-    def _linearize(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
+    def _linearize(self, P: Block, Q: Block) -> tuple[Array, Pull]:
         def pull(W: Array) -> FloatArray:
             # dK/dlog l_k = -2 x_k z_k / l_k^2
             by_input = -2 * column_dots(P, times(W, Q))
@@ -56,7 +56,7 @@ class Linear(Kernel):
 
         return self._values(P, Q), pull
 
-    def _linearize_inputs(self, P: Rows, Q: Rows) -> tuple[Array, InputPull]:
+    def _linearize_inputs(self, P: Block, Q: Block) -> tuple[Array, InputPull]:
         return self._values(P, Q), lambda W: times(W, Q) / arrays.like(self.length_scale, P)
 
     def _diagonal(self, X: Array) -> Array:
@@ -113,13 +113,13 @@ class FeatureMap(Kernel):
             )
         return features
 
-    def _prepare(self, X: Array, center: Array) -> Rows:  # noqa: ARG002
+    def _prepare(self, X: Array, center: Array) -> Block:  # noqa: ARG002
         return self.features(X)
 
-    def _values(self, P: Rows, Q: Rows) -> Array:
+    def _values(self, P: Block, Q: Block) -> Array:
         return cross_products(self.scale**2, P, Q)
 
-    def _linearize(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
+    def _linearize(self, P: Block, Q: Block) -> tuple[Array, Pull]:
         K = self._values(P, Q)
         return K, lambda W: np.array([2 * inner(W, K)])
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._typing import Array
 from ..backend import arrays
-from .base import Constant, Kernel, Power, Product, Sum, _Composition
+from .base import Constant, Kernel, Power, Product, Sum, _Composition, no_input_gradient
 from .dot import FeatureMap, Linear
 from .parameters import Scale
 from .periodic import Periodic
@@ -44,7 +44,7 @@ def _value(kernel: Kernel, X: Array, Z: Array) -> Array:
 
 @singledispatch
 def _slope(kernel: Kernel, X: Array, Z: Array, a: int, b: int | None) -> Array:  # noqa: ARG001
-    raise kernel._no_input_gradient()
+    raise no_input_gradient(kernel)
 
 
 @_value.register
@@ -143,17 +143,17 @@ def _(kernel: Periodic, X: Array, Z: Array, a: int, b: int | None) -> Array:
 
 @_value.register
 def _(kernel: _Composition, X: Array, Z: Array) -> Array:
-    return kernel._f(*(_value(part, X, Z) for part in kernel._kernels))
+    return kernel._f(*(_value(part, X, Z) for part in kernel.kernels))
 
 
 @_slope.register
 def _(kernel: Sum, X: Array, Z: Array, a: int, b: int | None) -> Array:
-    return sum(paired(part, X, Z, a, b) for part in kernel._kernels)
+    return sum(paired(part, X, Z, a, b) for part in kernel.kernels)
 
 
 @_slope.register
 def _(kernel: Product, X: Array, Z: Array, a: int, b: int | None) -> Array:
-    first, second = kernel._kernels
+    first, second = kernel.kernels
     # each derivative acts on one of the factors
     return sum(
         paired(first, X, Z, a1, b1) * paired(second, X, Z, a2, b2)

@@ -43,20 +43,20 @@ class Parametrized:
         return {name: getattr(self, name) for name in free}
 
     @property
-    def _parts(self) -> dict[str, Any]:
+    def parts(self) -> dict[str, Any]:
         """Operands by name."""
         return {name: getattr(self, name) for name in self._operands}
 
     @property
     def _n_theta(self) -> int:
         sizes = [np.size(value) for value in self._free.values()]
-        return sum([*sizes, *(part._n_theta for part in self._parts.values())], start=0)
+        return sum([*sizes, *(part._n_theta for part in self.parts.values())], start=0)
 
     @property
     def theta(self) -> FloatArray:
         """Logarithms of the free hyperparameters, of shape (p,)."""
         own = [np.log(np.atleast_1d(value)) for value in self._free.values()]
-        return np.concatenate([np.empty(0), *own, *(part.theta for part in self._parts.values())])
+        return np.concatenate([np.empty(0), *own, *(part.theta for part in self.parts.values())])
 
     @property
     def bounds(self) -> FloatArray:
@@ -65,7 +65,7 @@ class Parametrized:
             np.log(np.broadcast_to(getattr(self, f"{name}_bounds"), (np.size(value), 2)))
             for name, value in self._free.items()
         ]
-        return np.concatenate([np.empty((0, 2)), *own, *(part.bounds for part in self._parts.values())])
+        return np.concatenate([np.empty((0, 2)), *own, *(part.bounds for part in self.parts.values())])
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -73,7 +73,7 @@ class Parametrized:
         named: list[str] = []
         for name, value in self._free.items():
             named += [f"{name}[{i}]" for i in range(len(value))] if isinstance(value, tuple) else [name]
-        for operand, part in self._parts.items():
+        for operand, part in self.parts.items():
             named += [f"{operand}.{name}" for name in part.names]
         return tuple(named)
 
@@ -85,7 +85,7 @@ class Parametrized:
                 new = np.exp(logs[: np.size(value)])
                 changes[name] = tuple(new) if isinstance(value, tuple) else new[0]
                 logs = logs[np.size(value) :]
-        for name, part in self._parts.items():
+        for name, part in self.parts.items():
             changes[name] = part.with_theta(logs[: part._n_theta])
             logs = logs[part._n_theta :]
         return replace(self, **changes)  # type: ignore[type-var]

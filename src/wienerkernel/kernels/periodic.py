@@ -9,7 +9,7 @@ import numpy as np
 
 from .._typing import Array, FloatArray
 from ..backend import arrays
-from .base import InputPull, Kernel, Point, Rows
+from .base import Block, InputPull, Kernel, Point
 from .distance import Points, points
 from .operations import column_dots, times
 from .parameters import DEFAULT_BOUNDS, Bounds, Scale, check_columns
@@ -49,7 +49,7 @@ class Periodic(SquaredExponential):
     _hyperparameters: ClassVar[tuple[str, ...]] = ("length_scale", "period")
     _per_input: ClassVar[tuple[str, ...]] = ("length_scale", "period")
 
-    def _prepare(self, X: Array, center: Array) -> Rows:
+    def _prepare(self, X: Array, center: Array) -> Block:
         d = X.shape[1]
         check_columns("length_scale", self.length_scale, d)
         check_columns("period", self.period, d)
@@ -59,7 +59,7 @@ class Periodic(SquaredExponential):
         scales = 2 * self.length_scale if isinstance(self.length_scale, tuple) else self.length_scale
         return points(circles, arrays.filled((2 * d,), 0.0, X), scales, angles=angles)
 
-    def _linearize_inputs(self, P: Rows, Q: Rows) -> tuple[Array, InputPull]:
+    def _linearize_inputs(self, P: Block, Q: Block) -> tuple[Array, InputPull]:
         K, d = self._values(P, Q), P.angles.shape[1]
         frequency = arrays.like(2 * np.pi / np.asarray(self.period), K)
 

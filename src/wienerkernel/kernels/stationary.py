@@ -11,7 +11,7 @@ from scipy.linalg.blas import dgemv
 
 from .._typing import Array, FloatArray
 from ..backend import arrays
-from .base import InputPull, Kernel, Point, Pull, Rows
+from .base import Block, InputPull, Kernel, Point, Pull
 from .distance import Points, points, pull_differences, pull_squares, squared_distances
 from .operations import in_place, inner
 from .parameters import DEFAULT_BOUNDS, Bounds, Scale, check_columns
@@ -45,13 +45,13 @@ class _Stationary(Kernel):
     def _f_and_slope(self, q: Array) -> tuple[Array, Array]:
         """Return f and -2 f' without changing q."""
 
-    def _prepare(self, X: Array, center: Array) -> Rows:
+    def _prepare(self, X: Array, center: Array) -> Block:
         return points(X, center, self.length_scale, exact=self._rough)
 
-    def _values(self, P: Rows, Q: Rows) -> Array:
+    def _values(self, P: Block, Q: Block) -> Array:
         return self._f(squared_distances(P, Q, self._factor))
 
-    def _linearize(self, P: Rows, Q: Rows) -> tuple[Array, Pull]:
+    def _linearize(self, P: Block, Q: Block) -> tuple[Array, Pull]:
         q = squared_distances(P, Q, self._factor)
         K, slope = self._f_and_slope(q)
 
@@ -68,7 +68,7 @@ class _Stationary(Kernel):
 
         return K, pull
 
-    def _linearize_inputs(self, P: Rows, Q: Rows) -> tuple[Array, InputPull]:
+    def _linearize_inputs(self, P: Block, Q: Block) -> tuple[Array, InputPull]:
         K, slope = self._f_and_slope(squared_distances(P, Q, self._factor))
         scales = arrays.like(self.length_scale, K)
         # dk/dx = 2 f' (x - z) / l^2, of which one 1/l is in the points

@@ -12,7 +12,7 @@ from ..backend import arrays
 from .operations import for_each
 
 if TYPE_CHECKING:
-    from .base import Kernel, Point, Rows
+    from .base import Block, Kernel, Point
 
 __all__ = [
     "CrossKernel",
@@ -85,7 +85,7 @@ def _row_blocks(x: Array) -> list[slice]:
     return arrays.slices(x.shape[0], arrays.block(x, TILE))
 
 
-def _prepared(kernel: Kernel, x: Array, center: Array) -> list[tuple[slice, Rows]]:
+def _prepared(kernel: Kernel, x: Array, center: Array) -> list[tuple[slice, Block]]:
     """Return the blocks of the rows x with what the kernel needs to know of each."""
     return [(a, kernel._prepare(x[a, :], center)) for a in _row_blocks(x)]
 
@@ -144,7 +144,7 @@ class CrossKernel:
         return center_of(self.Z) if self.center is None else self.center
 
     @cached_property
-    def _columns(self) -> list[tuple[slice, Rows]]:
+    def _columns(self) -> list[tuple[slice, Block]]:
         return _prepared(self.kernel, self.Z, self._center)
 
     @cached_property
@@ -168,7 +168,7 @@ class CrossKernel:
             return self.kernel._values(rows[0][1], self._columns[0][1])
         K = arrays.filled((X.shape[0], self.Z.shape[0]), 0.0, X)
 
-        def fill(column: tuple[slice, Rows]) -> None:
+        def fill(column: tuple[slice, Block]) -> None:
             b, Q = column
             for a, P in rows:
                 K[a, b] = self.kernel._values(P, Q)

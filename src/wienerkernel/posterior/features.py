@@ -11,6 +11,7 @@ from scipy.special import roots_hermitenorm
 from .._typing import Array, FloatArray
 from ..backend import arrays
 from ..kernels import RBF, Constant, FeatureMap, Kernel, Linear, Power, Product, Sum, spectral
+from ..kernels.base import no_input_gradient
 
 __all__ = ["Features", "feature_map"]
 
@@ -87,12 +88,12 @@ def _exact(kernel: Kernel) -> Features | None:
     if isinstance(kernel, FeatureMap):
 
         def unknown(X: Array, k: int) -> Array:  # noqa: ARG001
-            raise kernel._no_input_gradient()
+            raise no_input_gradient(kernel)
 
         return Features(lambda X: kernel.scale * kernel.features(X), unknown)
     if not isinstance(kernel, Sum | Product | Power):
         return None
-    parts = [_exact(part) for part in kernel._kernels]
+    parts = [_exact(part) for part in kernel.kernels]
     maps = [part for part in parts if part is not None] * (
         kernel.exponent if isinstance(kernel, Power) else 1
     )
@@ -124,7 +125,7 @@ def _single_rbf(kernel: Kernel) -> tuple[float, float] | None:
     if isinstance(kernel, RBF):
         return 1.0, float(np.ravel(kernel.length_scale)[0])
     if isinstance(kernel, Product):
-        for constant, other in (kernel._kernels, kernel._kernels[::-1]):
+        for constant, other in (kernel.kernels, kernel.kernels[::-1]):
             if isinstance(constant, Constant) and (one := _single_rbf(other)) is not None:
                 return constant.value * one[0], one[1]
     return None

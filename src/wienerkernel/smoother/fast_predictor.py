@@ -90,7 +90,7 @@ class FastPredictor:
         v: FloatArray = dtrsv(self._factor, k, 1, 0, 0, 1)  # L v = k
         prior = self._prior
         if prior is None:
-            prior = float(self._kernel._diagonal(np.asarray(x, dtype=np.float64)[None])[0])
+            prior = float(self._kernel.diag(np.asarray(x, dtype=np.float64)[None])[0])
         variance = prior - ddot(v, v)
         if self._trend is not None:
             v, of_mean, of_variance = self._trend(x, v)

@@ -74,17 +74,16 @@ class LeaveOneOutLaws:
         self.scale, self.ridge = samples.scale[first], samples.row_regularizer[first]
         self.repeated = np.flatnonzero(np.bincount(self.group) > 1)
         self.counts = np.concatenate([np.ones(len(first)), np.bincount(self.group)[self.repeated] - 1.0])
-        # Woodbury: Q_ii = 1/r_i + share_i^2 (Q_uu - 1/R_u), Q_ij = share_i share_j (Q_uv - [u = v]/R_u)
+        # Woodbury: Q_ij = [i = j]/r_i + share_i share_j (Q_uv - [u = v]/R_u)
         self._at_places = arrays.as_numpy(arrays.diagonal(self.projected))
         self._reduced_diagonal = self._at_places - 1 / samples.regularizer
         self.own = self._reduced_diagonal[self.place]
         of_samples, inverse = (
-            (1 - self.share) / self.ridge
-            + self.share**2 * arrays.as_numpy(arrays.diagonal(matrix))[self.place]
+            samples.inverse_diagonal(arrays.as_numpy(arrays.diagonal(matrix)))
             for matrix in (self.projected, smoother.inverse)
         )
-        self.diagonal = of_samples
-        check_others_determine(smoother.trend, self.diagonal[self.group], inverse[self.group])
+        check_others_determine(smoother.trend, of_samples, inverse)
+        self.diagonal = of_samples[first]
         self.residual = weighted_residual(smoother) / self.diagonal[self.group, None]
         self.others = self.spread(samples.row_regularizer)[first]
         self.model = np.maximum(1 / self.diagonal - self.ridge - self.others, 0.0)

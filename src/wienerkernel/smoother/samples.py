@@ -129,6 +129,11 @@ class Samples:
             np.bincount(self.index, weights=self.times_count(self.share**2 * variance)), dtype=np.float64
         )
 
+    def inverse_diagonal(self, of_places: FloatArray) -> FloatArray:
+        """Diagonal of A or Q of the samples, (D,), from that of the places, (U,), for independent noise (Woodbury)."""
+        rest = (1 - self.share) / self.row_regularizer
+        return np.asarray(rest + self.share**2 * of_places[self.index])
+
     def means(self, values: FloatArray) -> FloatArray:
         """Mean of the samples (D, n_y) at each place, (U, n_y)."""
         if np.array_equal(self.index, np.arange(self.n_places)):

@@ -95,11 +95,9 @@ def by_regularizer(smoother: Smoother, diagonal: FloatArray) -> FloatArray:
     From the diagonal (U,) of its derivative (alpha alpha' - n_y A)/2 by K.
     """
     samples, n_outputs = smoother.samples, smoother.targets.shape[1]
-    inverse = np.sum(arrays.as_numpy(smoother.dual) ** 2, axis=1) - 2 * diagonal
-    inverse = (
-        n_outputs * (1 - samples.share) / samples.row_regularizer + samples.share**2 * inverse[samples.index]
-    )
-    return samples.times_count(0.5 * (np.sum(weighted_residual(smoother) ** 2, axis=1) - inverse))
+    inverse = (np.sum(arrays.as_numpy(smoother.dual) ** 2, axis=1) - 2 * diagonal) / n_outputs
+    squares = np.sum(weighted_residual(smoother) ** 2, axis=1)
+    return samples.times_count(0.5 * (squares - n_outputs * samples.inverse_diagonal(inverse)))
 
 
 def _output_scale(smoother: Smoother) -> FloatArray:

@@ -201,7 +201,7 @@ def variance_at_odds(data: Data, kernel: Kernel) -> str:
 
 def has_free_scale(kernel: Kernel) -> bool:
     """Whether the hyperparameters can multiply the kernel by any factor."""
-    if parts := kernel._parts.values():
+    if parts := kernel.parts.values():
         return (any if isinstance(kernel, Product) else all)(map(has_free_scale, parts))
     return (
         isinstance(kernel, AMPLITUDES) and bool(kernel.names) and bool(np.all(np.ptp(kernel.bounds, axis=1)))
@@ -210,7 +210,7 @@ def has_free_scale(kernel: Kernel) -> bool:
 
 def _leaves(kernel: Kernel, variance: float) -> Iterator[tuple[Kernel, str, float]]:
     """Elementary kernel, name and expected variance by parameter; factors with an amplitude share the variance."""
-    parts = kernel._parts.values()
+    parts = kernel.parts.values()
     if isinstance(kernel, Product):
         variance = variance ** (1 / max(1, sum(map(_has_amplitude, parts))))
     elif isinstance(kernel, Power):
