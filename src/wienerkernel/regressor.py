@@ -54,7 +54,7 @@ class WienerKernelRegressor(FittedHTML, MultiOutputMixin, RegressorMixin, BaseEs
     kernel : Kernel, str, scikit-learn kernel or callable, default=None
         The kernel k, or a formula such as ``"matern52"``. A callable takes (n, d) and (m, d) arrays and returns (n, m).
         None is a variance times an :class:`RBF` with one length scale per input, or ``RBF(1.0)`` if ``tuning=None``. A
-        name in a formula has one length scale per input, too, unless they are given.
+        kernel named in a formula also has one length scale per input, unless they are given.
     noise : frozen scipy.stats law, Family, str, array-like of shape (n,), Mixture, Expansion or None, default=None
         The law of M: a law, its name with parameters such as ``"gamma(0.25, scale=2)"``, recorded residuals, a
         mixture or a chaos expansion. Unknown parameters are tuned: None is normal noise of unknown variance (the
@@ -100,7 +100,7 @@ class WienerKernelRegressor(FittedHTML, MultiOutputMixin, RegressorMixin, BaseEs
         25,000 distinct rows. The variances are those of the approximate weights, and ``uncertainty`` shows what the
         approximation adds to them.
     verbose : bool, default=False
-        Show on stderr, every few seconds, how far the search for parameters is.
+        Show the progress of the search for parameters on stderr, every few seconds.
 
     Attributes
     ----------
@@ -206,7 +206,7 @@ class WienerKernelRegressor(FittedHTML, MultiOutputMixin, RegressorMixin, BaseEs
         ----------
         X : array-like of shape (n, d), Dask DataFrame or Array, or Files
             Dask collections and :class:`Files` are read in parts, in bounded memory. A string is a pattern of file
-            names, as ``"data/*.parquet"``.
+            names, such as ``"data/*.parquet"``.
         y : array-like of shape (n,) or (n, n_y), or str
             Several outputs have independent noise of the same law, up to the scales ``output_scale_``. With
             ``noise="auto"``, ``noise_level``, ``transform``, ``loss``, ``inference`` or ``input_noise``, each has a model of
@@ -354,7 +354,7 @@ class WienerKernelRegressor(FittedHTML, MultiOutputMixin, RegressorMixin, BaseEs
         Parameters
         ----------
         X : array-like of shape (m, d), RandomInput, or Dask DataFrame or Array
-            The predictions of a Dask collection are one, too.
+            Predictions for a Dask collection are a Dask collection.
         return_std : bool, default=False
             Also return the standard deviation of f(x): sigma_GP when the ridge is the noise variance.
         return_cov : bool, default=False
@@ -588,14 +588,14 @@ class WienerKernelRegressor(FittedHTML, MultiOutputMixin, RegressorMixin, BaseEs
     def sample_paths(
         self, n: int = 1, of: str = "function", features: Any = "auto", random_state: RandomState = None
     ) -> SamplePaths:
-        """Draw functions that can be evaluated anywhere, again and again.
+        """Draw functions that can be evaluated anywhere, any number of times.
 
         Parameters
         ----------
         n : int, default=1
         of : {"estimate", "function"}, default="function"
         features : "auto", None or int, default="auto"
-            How prior functions are drawn; see :class:`SamplePaths`. All choices but a number are exact.
+            How prior functions are drawn; see :class:`SamplePaths`. Only a number is an approximation.
         random_state : int, numpy Generator or RandomState, or None
 
         Returns

@@ -214,12 +214,7 @@ def simulate(
 
 
 def reproduce(
-    out: Path,
-    *,
-    runs: int = 100,
-    steps: int = 100,
-    seed: int = 0,
-    progress: Callable[[], Any] | None = None,
+    out: Path, *, runs: int = 100, steps: int = 100, seed: int = 0, progress: Callable[[], Any] | None = None
 ) -> Iterator[tuple[str, Path]]:
     """Run all settings with all bounds; write a table, the regret curves and a figure to a folder, and yield their paths."""
     out.mkdir(parents=True, exist_ok=True)

@@ -9,9 +9,9 @@ from math import comb
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from .._typing import ComplexArray, FloatArray, RandomState
+from .._typing import BoolArray, ComplexArray, FloatArray, RandomState
 from .identity import untouched
 
 __all__ = ["Noise", "as_generator", "cumulants_from_moments", "moments_from_cumulants"]
@@ -102,12 +102,12 @@ class Noise(ABC):
     def ppf(self, q: ArrayLike) -> FloatArray:
         """Quantile: the smallest x with P(M <= x) >= q."""
         level = np.asarray(q, dtype=float)
-        return self._first(lambda x: self.cdf(x) >= level, level <= 0, level >= 1, _invalid(level))
+        return self._first(lambda x: self.cdf(x) >= level, level, 1 - level)
 
     def isf(self, q: ArrayLike) -> FloatArray:
         """Upper quantile: the smallest x with P(M > x) <= q."""
         level = np.asarray(q, dtype=float)
-        return self._first(lambda x: self.sf(x) <= level, level >= 1, level <= 0, _invalid(level))
+        return self._first(lambda x: self.sf(x) <= level, 1 - level, level)
 
     @abstractmethod
     def rvs(self, size: int | tuple[int, ...] = 1, random_state: RandomState = None) -> FloatArray:
@@ -118,14 +118,14 @@ class Noise(ABC):
         """Ends of the support."""
 
     def _first(
-        self,
-        reached: Callable[[FloatArray], NDArray[np.bool_]],
-        at_lower: NDArray[np.bool_],
-        at_upper: NDArray[np.bool_],
-        invalid: NDArray[np.bool_],
+        self, reached: Callable[[FloatArray], BoolArray], below: FloatArray, above: FloatArray
     ) -> FloatArray:
-        """Smallest x at which the monotone condition ``reached`` holds, by bisection down to neighboring floats."""
+        """Smallest x at which the monotone condition ``reached`` holds, by bisection down to neighboring floats.
+
+        ``below`` and ``above`` are the probabilities on both sides of x, one of them rounded.
+        """
         lower, upper = self.support()
+        at_lower, at_upper, invalid = below <= 0, above <= 0, ~((below >= 0) & (above >= 0))
         center, width = self.mean(), self.std()
         lo = np.full(invalid.shape, max(lower, center - width) if np.isfinite(lower) else center - width)
         hi = np.full(invalid.shape, min(upper, center + width) if np.isfinite(upper) else center + width)
@@ -211,10 +211,6 @@ def as_generator(random_state: RandomState) -> Any:
     if isinstance(random_state, np.random.Generator | np.random.RandomState):
         return random_state
     return np.random.default_rng(random_state)
-
-
-def _invalid(level: FloatArray) -> NDArray[np.bool_]:
-    return ~((level >= 0) & (level <= 1))
 
 
 def moments_from_cumulants(kappa: ArrayLike) -> FloatArray:

@@ -120,11 +120,7 @@ class Family(NoiseModel):
     free_std = True
 
     def __init__(
-        self,
-        law: Any,
-        *,
-        loc: float | None = None,
-        bounds: Mapping[str, tuple[float, float]] | None = None,
+        self, law: Any, *, loc: float | None = None, bounds: Mapping[str, tuple[float, float]] | None = None
     ) -> None:
         self.dist = _continuous_family(law)
         self.loc = None if loc is None else float(loc)

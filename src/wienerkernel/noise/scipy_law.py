@@ -62,6 +62,7 @@ class ScipyNoise(Noise):
         self.shapes = tuple(values[key] for key in names if key in values)
         self.gaussian = self.name == "norm"
         self.costly = not is_formula(self.name)
+        self._central: dict[int, float] = {}  # moments by order, filled on demand: each is an integral
 
     def __repr__(self) -> str:
         parts = [repr(value) for value in self.shapes]
@@ -115,11 +116,6 @@ class ScipyNoise(Noise):
         kappa[0] += self.loc
         return np.asarray(kappa)
 
-    @cached_property
-    def _central_moments(self) -> dict[int, float]:
-        """By order, filled on demand: each is an integral."""
-        return {}
-
     @property
     def knots(self) -> FloatArray:
         """Bin edges of a histogram, where its density jumps; empty for any other law."""
@@ -167,7 +163,7 @@ class ScipyNoise(Noise):
             raise ValueError(f"order must be at most {MAX_ORDER}, got {order}")
         if self._known_cumulants is not None:
             return self._known_cumulants[:order].copy()
-        mean, central = float(self.frozen.mean()), self._central_moments
+        mean, central = float(self.frozen.mean()), self._central
         for r in range(2, order + 1):
             if r not in central:
                 central[r] = self._central_moment(mean, r)

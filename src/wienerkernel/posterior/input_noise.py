@@ -22,13 +22,7 @@ from ..noise import Noise, as_noise
 from ..smoother import Smoother
 from ..smoother.gradient import mean_gradient
 
-__all__ = [
-    "InputNoise",
-    "Linearization",
-    "NoiseTerm",
-    "as_input_noise",
-    "warn_if_large",
-]
+__all__ = ["InputNoise", "Linearization", "NoiseTerm", "as_input_noise", "warn_if_large"]
 
 STEP = 0.01
 """Step of the differences for the curvature, in standard deviations of E; their relative error is about its square."""

@@ -20,7 +20,7 @@ from ..backend import arrays
 from ..noise.base import as_generator
 from .features import feature_map
 from .prior_root import PriorRoot
-from .residual import FeatureResidual, Residual, VisitedResidual, swapped
+from .residual import FeatureResidual, VisitedResidual, swapped
 
 if TYPE_CHECKING:
     from .posterior import Posterior
@@ -82,7 +82,7 @@ class Functions:
         xp = arrays.namespace(coef)
         self._coef = xp.reshape(coef, (n, copies, self.n_y, -1))
         self._trend = xp.reshape(trend, (n, copies, self.n_y, -1))
-        self._residual: Residual | None = None
+        self._residual: FeatureResidual | VisitedResidual | None = None
         if of == "function":
             phi = feature_map(smoother.kernel, smoother.places, features, generator)
             shape = n * copies, self.n_y

@@ -29,7 +29,7 @@ class PriorRoot:
         xp = arrays.namespace(factor)
         lower = xp.tril(factor)
         inverse = solve_lower(factor, arrays.eye(lower))  # L^-T
-        S = arrays.eye(lower) + matmul(arrays.contiguous(inverse.T), times_rows(inverse, R))
+        S = arrays.eye(lower) + matmul(times(arrays.contiguous(inverse.T), R), inverse)
         flipped = xp.tril(cholesky(arrays.contiguous(xp.flip(S))))
         rows = solve_lower(flipped, arrays.contiguous(xp.flip(lower, axis=1)))
         self.root = arrays.contiguous(xp.flip(rows, axis=1))
@@ -58,8 +58,3 @@ class PriorRoot:
         v, rest = solve_lower(self.root, cross), e - d @ self.between
         left, right = xp.concat([v, e, d], axis=1), xp.concat([v, d, rest], axis=1)
         return left, right, arrays.positive_part(prior - arrays.row_dots(left, right))
-
-
-def times_rows(matrix: Array, covariance: Array) -> Array:
-    """R M, with R given as a matrix or by its diagonal."""
-    return matmul(covariance, matrix) if covariance.ndim == 2 else covariance[:, None] * matrix

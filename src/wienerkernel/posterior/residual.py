@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -16,23 +16,10 @@ from ..smoother import Smoother, times
 from .features import Features
 from .prior_root import PriorRoot
 
-__all__ = ["FeatureResidual", "Residual", "VisitedResidual", "swapped"]
+__all__ = ["FeatureResidual", "VisitedResidual", "swapped"]
 
 SKIPPED = 5e4
 """A variance below this many units of rounding of k(x, x) is that of a point which the visited ones determine."""
-
-
-class Residual(Protocol):
-    """Draws of r, at points common to all functions or at points of their own."""
-
-    def common(self, X: Array, cross: Array) -> Array:
-        """r at X (m, d), with k(x) (m, U), which may be overwritten; (n, n_y, m)."""
-
-    def own(self, X: Array, cross: Array) -> Array:
-        """r of function i at X[i], with X (n, m, d) and k(x) (n m, U), which may be overwritten; (n, n_y, m)."""
-
-    def gradient(self, X: Array) -> Array:
-        """Gradient of r at X (m, d), or (n, m, d) for points of their own; (n, n_y, m, d)."""
 
 
 class FeatureResidual:
@@ -51,18 +38,18 @@ class FeatureResidual:
         return arrays.namespace(cross).concat([cross, self.smoother.trend(X), self.phi.values(X)], axis=1)
 
     def common(self, X: Array, cross: Array) -> Array:
-        """See `Residual`."""
+        """r at X (m, d), with k(x) (m, U), which may be overwritten; (n, n_y, m)."""
         return self._coef @ self._basis(X, cross).T
 
     def own(self, X: Array, cross: Array) -> Array:
-        """See `Residual`."""
+        """r of function i at X[i], with X (n, m, d) and k(x) (n m, U), which may be overwritten; (n, n_y, m)."""
         n, m, d = X.shape
         xp = arrays.namespace(X)
         basis = self._basis(xp.reshape(X, (n * m, d)), cross)
         return self._coef @ swapped(xp.reshape(basis, (n, m, -1)))
 
     def gradient(self, X: Array) -> Array:
-        """See `Residual`."""
+        """Gradient of r at X (m, d), or (n, m, d) for points of their own; (n, n_y, m, d)."""
         xp, d = arrays.namespace(X), X.shape[-1]
         flat = arrays.contiguous(xp.reshape(X, (-1, d)))
         parts = []
@@ -156,19 +143,19 @@ class VisitedResidual:
         return arrays.like(solved, left)
 
     def common(self, X: Array, cross: Array) -> Array:
-        """See `Residual`."""
+        """See `FeatureResidual`."""
         prior = self.smoother.kernel.diag(X)
         return self._common(X, [None] * X.shape[0], cross, self.smoother.trend(X), prior)
 
     def own(self, X: Array, cross: Array) -> Array:
-        """See `Residual`."""
+        """See `FeatureResidual`."""
         n, m, d = X.shape
         flat = arrays.contiguous(arrays.namespace(X).reshape(X, (n * m, d)))
         prior = self.smoother.kernel.diag(flat)
         return self._own_points(X, [None] * m, cross, self.smoother.trend(flat), prior)
 
     def gradient(self, X: Array) -> Array:
-        """See `Residual`."""
+        """See `FeatureResidual`."""
         xp, (m, d) = arrays.namespace(X), X.shape[-2:]
         flat = arrays.contiguous(xp.reshape(X, (-1, d)))
         kinds = [k for k in range(d) for _ in range(m)]

@@ -143,11 +143,7 @@ class LeaveOneOutLaws:
         return self.pullback(residual, np.zeros(len(variance)), weights, -variance / self.diagonal**2)
 
     def pullback(
-        self,
-        residual: FloatArray,
-        model: FloatArray,
-        weights: FloatArray,
-        diagonal: FloatArray | float = 0.0,
+        self, residual: FloatArray, model: FloatArray, weights: FloatArray, diagonal: FloatArray | float = 0.0
     ) -> tuple[FloatArray, float]:
         """Pull back derivatives with respect to residual (D, n_y), P2 (G,), weights (G, J; overwritten) and Q_ii (G,).
 

@@ -224,7 +224,9 @@ def fit_joint(
                 mean = _fitted_mean(varying.smoother(found))
             inputs = places if mean is None else mean(places)
             of_level = RBF(
-                _length_scales(parameters.kernel_at(values), places) if mean is None else _width(inputs)
+                _length_scales(parameters.kernel_at(values), places)
+                if mean is None
+                else float(inputs.std()) or 1.0
             )
             phi, pivots = features(of_level, inputs)
             varying = replace(constant, phi=phi)
@@ -288,11 +290,6 @@ def _maximize(
 def _fitted_mean(smoother: Smoother) -> FittedMean:
     coefficients = np.asarray(smoother.trend_coefficients)[:, 0]
     return FittedMean(smoother.kernel, smoother.places, np.asarray(smoother.dual)[:, 0], coefficients)
-
-
-def _width(inputs: FloatArray) -> float:
-    """Standard deviation; 1 if the values are constant."""
-    return float(inputs.std()) or 1.0
 
 
 def _length_scales(kernel: Kernel, X: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""How far a search is: the one way in which searches report their progress to whoever watches."""
+"""Progress of searches: how an observer learns of their evaluations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _observer: ContextVar[Callable[[float], None] | None] = ContextVar("observer", d
 
 
 def report(value: float) -> None:
-    """Tell the observer, if there is one, that an objective has been evaluated: its value per sample."""
+    """Pass the value per sample of an objective that was evaluated to the observer, if there is one."""
     observer = _observer.get()
     if observer is not None:
         observer(value)
@@ -25,7 +25,7 @@ def report(value: float) -> None:
 
 @contextmanager
 def observed(observer: Callable[[float], None]) -> Iterator[None]:
-    """Let the observer know of every evaluation."""
+    """Call the observer after every evaluation."""
     token = _observer.set(observer)
     try:
         yield
@@ -56,7 +56,7 @@ class Reporter:
 
 @contextmanager
 def verbosely(verbose: bool) -> Iterator[None]:
-    """Write the progress of searches to stderr, if ``verbose``; otherwise whoever watches keeps watching."""
+    """Write the progress of searches to stderr, if ``verbose``; otherwise keep the present observer."""
     if not verbose:
         yield
         return

@@ -36,13 +36,7 @@ from ..kernels.base import bracketed, elementary
 from ..kernels.parameters import DEFAULT_BOUNDS
 from .data import Data, Parameters
 
-__all__ = [
-    "SearchBox",
-    "default_kernel",
-    "has_free_scale",
-    "search_box",
-    "variance_at_odds",
-]
+__all__ = ["SearchBox", "default_kernel", "has_free_scale", "search_box", "variance_at_odds"]
 
 LENGTH_FRACTION, LENGTH_MULTIPLE = 0.5, 100.0
 """Bounds of length scales, in smallest spacings and ranges of the inputs."""
