@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from wienerkernel import LinearCombination
+from wienerkernel.noise import SmoothedResiduals
 from wienerkernel.noise.family import Family, KnownLaw, ScaledShape, noise_model
-from wienerkernel.noise.smoothed import SmoothedResiduals
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,8 @@ from wienerkernel.kernels import (
 from wienerkernel.law.log_density import THETA, LogDensity, centered
 from wienerkernel.law.ray_table import SMOOTH, ray_table
 from wienerkernel.law.terms import SumAtNodes, SumOnRay, Terms
+from wienerkernel.noise import SmoothedResiduals
 from wienerkernel.noise.family import Family, KnownLaw, noise_model
-from wienerkernel.noise.smoothed import SmoothedResiduals
 from wienerkernel.smoother.leave_one_out import LeaveOneOutLaws
 from wienerkernel.tuning import Data, search, starts, tune
 from wienerkernel.tuning.data import Parameters

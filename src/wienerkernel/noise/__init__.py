@@ -3,8 +3,7 @@
 from .base import Noise
 from .convert import as_noise
 from .mixture import Mixture
-from .residuals import Residuals
+from .residuals import Residuals, SmoothedResiduals
 from .scipy_law import ScipyNoise
-from .smoothed import SmoothedResiduals
 
 __all__ = ["Mixture", "Noise", "Residuals", "ScipyNoise", "SmoothedResiduals", "as_noise"]

@@ -1,17 +1,20 @@
-"""Conversion of scipy.stats laws, strings and recorded residuals to noise laws."""
+"""Conversion of scipy.stats laws, recorded residuals and text, which is parsed, never evaluated, to noise laws."""
 
 from __future__ import annotations
 
+import ast
+import difflib
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from ..text import Formula
 from .base import Noise
-from .parse import parse_noise
 from .residuals import Residuals
 from .scipy_law import from_scipy
 
-__all__ = ["as_noise"]
+__all__ = ["as_noise", "scipy_family"]
 
 
 def as_noise(obj: Any) -> Noise:
@@ -49,7 +52,7 @@ def _convert(obj: Any) -> Noise:
     if obj is None:
         obj = "norm(0, 1)"
     if isinstance(obj, str):
-        obj = parse_noise(obj)
+        obj = _parsed(obj)
     if hasattr(obj, "dist") and hasattr(obj, "kwds"):
         return from_scipy(obj)
     if hasattr(obj, "freeze"):
@@ -61,3 +64,38 @@ def _convert(obj: Any) -> Noise:
         f"noise must be a frozen scipy.stats law, a string such as 'gamma(0.25, scale=2)', a one-dimensional array "
         f"of residuals, a Mixture or an Expansion, got {type(obj).__name__}"
     )
+
+
+@lru_cache(maxsize=64)  # scipy.stats takes a millisecond to freeze a law
+def _parsed(text: str) -> Any:
+    """Frozen ``scipy.stats`` law from ``name(number, ..., key=number, ...)``."""
+    formula = Formula("noise", text, "gamma(0.25, scale=2)")
+    tree = formula.tree
+    if not (isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name)):
+        raise formula.error(tree, "expected the name of a law and its parameters in parentheses")
+    family = scipy_family(tree.func.id)
+    args, kwds = formula.call(tree, formula.number)
+    try:
+        frozen = family(*args, **kwds)
+    except TypeError as error:
+        accepted = ", ".join(filter(None, [family.shapes, "loc", "scale"]))
+        raise ValueError(f"noise {text!r}: {family.name} takes the parameters ({accepted})") from error
+    if np.isnan(frozen.support()).any():
+        raise ValueError(f"noise {text!r}: the parameters are outside the domain of {family.name}")
+    return frozen
+
+
+def scipy_family(name: str) -> Any:
+    """The family of ``scipy.stats`` with this name."""
+    from scipy import stats
+
+    families = {
+        key: law
+        for key, law in vars(stats).items()
+        if isinstance(law, stats.rv_continuous | stats.rv_discrete)
+    }
+    if name in families:
+        return families[name]
+    close = difflib.get_close_matches(name, families, n=3)
+    hint = f"; did you mean {' or '.join(close)}?" if close else "; the names are those of scipy.stats"
+    raise ValueError(f"noise: unknown law {name!r}{hint}")

@@ -15,11 +15,10 @@ from numpy.typing import ArrayLike
 
 from .._typing import FloatArray, IntArray
 from .base import Noise
-from .convert import as_noise
+from .convert import as_noise, scipy_family
 from .identity import family_name, generator_key
-from .parse import scipy_family
+from .residuals import SmoothedResiduals
 from .scipy_law import ScipyNoise, check_line
-from .smoothed import SmoothedResiduals
 
 __all__ = ["Family", "KnownLaw", "NoiseModel", "ScaledShape", "known_noise", "noise_model"]
 

@@ -18,10 +18,9 @@ from .._typing import FloatArray, IntArray, RandomState
 from ..backend.linalg import NotPositiveDefiniteError
 from ..kernels import Kernel
 from ..law import LinearCombination
-from ..noise import Noise
+from ..noise import Noise, SmoothedResiduals
 from ..noise.base import as_generator
 from ..noise.family import Family, ScaledShape, noise_model
-from ..noise.smoothed import SmoothedResiduals
 from ..smoother.trend import Trend
 from ..tuning.data import Data, Parameters
 from ..tuning.optimizer import Optimizer

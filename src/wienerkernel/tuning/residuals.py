@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from .._typing import FloatArray, IntArray
+from ..noise import SmoothedResiduals
 from ..noise.family import ScaledShape
-from ..noise.smoothed import SmoothedResiduals
 from ..smoother import Smoother
 from ..smoother.leave_one_out import LeaveOneOutLaws, leave_one_out
 from .data import Data, Parameters
