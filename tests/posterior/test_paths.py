@@ -94,12 +94,12 @@ def test_values_and_derivatives_have_their_joint_covariance(trend, own):
     values, at = queries[:3], queries[2:4]
     residual = VisitedResidual(smoother, 1, 1, np.random.default_rng(0))
     if own:
-        residual.own(values[None], smoother.cross(values))
+        residual.values(values[None], smoother.cross(values))
         residual.gradient(at[None])
         root = residual._own.root[0, : 3 + 2 * d, : 3 + 2 * d]
         found = root @ root.T
     else:
-        residual.common(values, smoother.cross(values))
+        residual.values(values, smoother.cross(values))
         residual.gradient(at)
         found = residual.root @ residual.root.T  # in the order of the pivots
     moves = [step * np.eye(d)[k] for k in range(d)]
@@ -124,17 +124,17 @@ def test_the_factor_of_the_visited_points_is_that_of_the_model_covariance(struct
     expected = smoother.evaluate_jointly(queries)[2]
     residual = VisitedResidual(smoother, 1, 1, np.random.default_rng(0))
     for part in (queries[:1], queries[1:4], queries[4:]):
-        residual.own(part[None], smoother.cross(part))
+        residual.values(part[None], smoother.cross(part))
     root = residual._own.root[0, :9, :9]
     np.testing.assert_allclose(root @ root.T, expected, atol=1e-12)
 
     shared = VisitedResidual(smoother, 1, 1, np.random.default_rng(0))
-    shared.common(queries[:4], smoother.cross(queries[:4]))
+    shared.values(queries[:4], smoother.cross(queries[:4]))
     assert shared.root.shape == (4, 4)
     covariance = smoother.evaluate_jointly(shared.shared)[2]
     np.testing.assert_allclose(shared.root @ shared.root.T, covariance, atol=1e-12)
     rest = queries[4:]
-    shared.own(rest[None], smoother.cross(rest))
+    shared.values(rest[None], smoother.cross(rest))
     both = smoother.evaluate_jointly(np.concatenate([shared.shared, rest]))[2]
     conditional = both[4:, 4:] - both[4:, :4] @ np.linalg.solve(both[:4, :4], both[:4, 4:])
     own = shared._own.root[0, :5, :5]

@@ -96,7 +96,7 @@ class Functions:
         X = arrays.like(X, self.smoother.places)
         cross = self.smoother.cross(X)
         values = self._coef[:, 0] @ cross.T + self._trend[:, 0] @ self.smoother.trend(X).T
-        return values if self._residual is None else values + self._residual.common(X, cross)
+        return values if self._residual is None else values + self._residual.values(X, cross)
 
     def own(self, X: Array) -> Array:
         """Values at X (n, copies * copies * m, d), m points for each function; (n, copies * copies * m, n_y)."""
@@ -109,7 +109,7 @@ class Functions:
         values = xp.reshape(values, (self.n, X.shape[1], self.n_y))
         if self._residual is None:
             return values
-        r = self._residual.own(xp.reshape(X, (self.n * c, X.shape[1] // c, -1)), cross)
+        r = self._residual.values(xp.reshape(X, (self.n * c, X.shape[1] // c, -1)), cross)
         return values + xp.reshape(swapped(r), values.shape)
 
     def gradient(self, X: Array, own: bool) -> Array:

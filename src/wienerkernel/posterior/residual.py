@@ -34,19 +34,12 @@ class FeatureResidual:
         parts = xp.concat([coef, trend, arrays.like(w, coef)], axis=1)
         self._coef = xp.reshape(parts, (n, n_y, -1))
 
-    def _basis(self, X: Array, cross: Array) -> Array:
-        return arrays.namespace(cross).concat([cross, self.smoother.trend(X), self.phi.values(X)], axis=1)
-
-    def common(self, X: Array, cross: Array) -> Array:
-        """r at X (m, d), with k(x) (m, U), which may be overwritten; (n, n_y, m)."""
-        return self._coef @ self._basis(X, cross).T
-
-    def own(self, X: Array, cross: Array) -> Array:
-        """r of function i at X[i], with X (n, m, d) and k(x) (n m, U), which may be overwritten; (n, n_y, m)."""
-        n, m, d = X.shape
+    def values(self, X: Array, cross: Array) -> Array:
+        """r at X (m, d), or of function i at X[i] for X (n, m, d), with the rows k(x), (., U); (n, n_y, m)."""
         xp = arrays.namespace(X)
-        basis = self._basis(xp.reshape(X, (n * m, d)), cross)
-        return self._coef @ swapped(xp.reshape(basis, (n, m, -1)))
+        flat = xp.reshape(X, (-1, X.shape[-1]))
+        basis = xp.concat([cross, self.smoother.trend(flat), self.phi.values(flat)], axis=1)
+        return self._coef @ swapped(xp.reshape(basis, (*X.shape[:-1], -1)))
 
     def gradient(self, X: Array) -> Array:
         """Gradient of r at X (m, d), or (n, m, d) for points of their own; (n, n_y, m, d)."""
@@ -142,17 +135,12 @@ class VisitedResidual:
         solved = solve_triangular(self.root, arrays.as_numpy(covariance).T, lower=True).T
         return arrays.like(solved, left)
 
-    def common(self, X: Array, cross: Array) -> Array:
-        """See `FeatureResidual`."""
-        prior = self.smoother.kernel.diag(X)
-        return self._common(X, [None] * X.shape[0], cross, self.smoother.trend(X), prior)
-
-    def own(self, X: Array, cross: Array) -> Array:
-        """See `FeatureResidual`."""
-        n, m, d = X.shape
-        flat = arrays.contiguous(arrays.namespace(X).reshape(X, (n * m, d)))
+    def values(self, X: Array, cross: Array) -> Array:
+        """See `FeatureResidual`; the rows k(x) may be overwritten."""
+        flat = arrays.contiguous(arrays.namespace(X).reshape(X, (-1, X.shape[-1])))
+        draw = self._common if X.ndim == 2 else self._own_points
         prior = self.smoother.kernel.diag(flat)
-        return self._own_points(X, [None] * m, cross, self.smoother.trend(flat), prior)
+        return draw(X, [None] * X.shape[-2], cross, self.smoother.trend(flat), prior)
 
     def gradient(self, X: Array) -> Array:
         """See `FeatureResidual`."""
