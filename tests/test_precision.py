@@ -141,7 +141,7 @@ def test_the_path_of_ridges_keeps_single_precision(xp):
 
 
 @pytest.mark.parametrize("trend", [None, "linear"])
-def test_the_lean_predictor_of_a_single_precision_model_computes_in_double_precision(trend):
+def test_the_fast_predictor_of_a_single_precision_model_computes_in_double_precision(trend):
     X, y, Z = data(50)
     model = posterior(X.astype(np.float32), y, trend=trend)
     fast = FastPredictor(model.smoother, 0.49)

@@ -22,10 +22,10 @@ def assert_agrees(smoother, X, s2=S2, **tolerance):
     expected = smoother.mean(X), s2 * gain, model
     single = [np.array(part) for part in zip(*(predictor(x) for x in X), strict=True)]
     for found in (single, predictor(X)):
-        mean, noise, lean_model = found
+        mean, noise, model_part = found
         np.testing.assert_allclose(mean.reshape(expected[0].shape), expected[0], **tolerance)
         np.testing.assert_allclose(noise, expected[1], **tolerance)
-        np.testing.assert_allclose(lean_model, expected[2], **tolerance)
+        np.testing.assert_allclose(model_part, expected[2], **tolerance)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def assert_agrees(smoother, X, s2=S2, **tolerance):
 )
 @pytest.mark.parametrize("trend", [None, "constant", "linear"])
 @pytest.mark.parametrize("n_outputs", [1, 3])
-def test_lean_predictor_agrees_with_the_smoother(structure, trend, n_outputs):
+def test_the_predictor_agrees_with_the_smoother(structure, trend, n_outputs):
     assert_agrees(*problem(structure, trend, n_outputs), **TOLERANCE)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ class FastPredictor:
     """Mean, V and P2 at one point or at a few, without checks.
 
     It uses two triangular solves with the factor of the smoother, so it is as accurate as the smoother and needs no
-    memory of its own (except for a copy of a factor in single precision). It is immutable, can be pickled, and may be
+    memory of its own (except for a copy of a model in single precision). It is immutable, can be pickled, and may be
     shared between threads.
 
     Parameters
@@ -57,10 +58,13 @@ class FastPredictor:
                 f"the fast predictor works on NumPy arrays; the model was fitted with {arrays.library(smoother.places)}: "
                 "use predict and uncertainty, or fit NumPy arrays"
             )
+        if smoother.places.dtype != np.float64:
+            samples = replace(smoother.samples, places=smoother.places.astype(np.float64))
+            factor = smoother.factor.astype(np.float64)
+            smoother = Smoother(smoother.kernel, samples, smoother.targets, smoother.trend.kind, factor)
         self._smoother, self._s2 = smoother, float(s2)
-        self._kernel, self._places = smoother.kernel, _columns(smoother.places.T).T
-        self._point = smoother.kernel._point(self._places)
-        self._prior = smoother.kernel._prior
+        self._kernel = kernel = smoother.kernel
+        self._point, self._prior = kernel._point(np.ascontiguousarray(smoother.places)), kernel._prior
         self._factor = _columns(smoother.factor.T)  # its upper triangle is L'
         self._single = smoother.dual.shape[1] == 1
         self._dual = _columns(smoother.dual[:, 0] if self._single else smoother.dual.T)
