@@ -48,9 +48,7 @@ class Claim:
     weights: FloatArray  # L'a of the independent noise variables, (*S, J)
     counts: Array  # how many variables share each weight, (J,)
     model: FloatArray  # P2
-    variance: (
-        FloatArray | None
-    )  # k(x,x) - k'Ak (sigma_GP^2 if the ridge is the noise variance); None with a trend
+    variance: FloatArray | None  # k(x,x) - k'Ak (sigma_GP^2 if the ridge is the noise variance); no trend
     norm: float  # B
     error: float  # d, the probability with which the interval may fail
     tails: int  # number of sides that share the error, 1 or 2

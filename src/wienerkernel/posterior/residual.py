@@ -182,9 +182,8 @@ class VisitedResidual:
         # in units in which all variances of the prior are 1, for derivatives have others than values
         units = np.sqrt(np.maximum(arrays.as_numpy(prior).astype(np.float64), np.finfo(float).tiny))
         factor, order, rank, _ = dpstrf(rest / np.outer(units, units), lower=1, tol=self.tolerance)
-        rank = (
-            rank if np.max(rest.diagonal() / units**2) > self.tolerance else 0
-        )  # it takes one pivot at least
+        if not np.max(rest.diagonal() / units**2) > self.tolerance:
+            rank = 0  # dpstrf takes one pivot at least
         order = order - 1
         rows = np.zeros((len(rest), rank))
         rows[order] = np.tril(factor)[:, :rank]

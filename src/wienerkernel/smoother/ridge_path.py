@@ -190,12 +190,10 @@ class RidgePath:
         gain = np.maximum(a2 / a**2 - 1, 0.0)
         model = np.maximum(1 / a - ridges - ridges * gain, 0.0)
 
-        dual = (
+        rows = (
             matmul(arrays.contiguous(self._shrunk_coordinates().T), self._vectors) / self._root
         )  # (r n_y, U)
-        dual = (
-            arrays.as_numpy(dual).reshape(r, -1, len(self._counts)).transpose(0, 2, 1)[:, index]
-        )  # per sample
+        dual = arrays.as_numpy(rows).reshape(r, -1, len(self._counts)).transpose(0, 2, 1)[:, index]
         residual = (dual + self._within / ridges[:, :, None]) / a[:, :, None] * self.output_scale
         return self._like(residual), self._like(model), self._like(gain)
 
@@ -216,9 +214,8 @@ class RidgePath:
         explained, gain = sums[:r, :], sums[r:, :]
         if self.trend.kind:
             products = arrays.as_numpy(matmul(features, self._like(self._shrunk_basis)))
-            first, second = products.reshape(m, 2, r, -1).transpose(
-                1, 2, 3, 0
-            )  # B'D k and B'D^2 k, (r, q, m)
+            # B'D k and B'D^2 k, (r, q, m)
+            first, second = products.reshape(m, 2, r, -1).transpose(1, 2, 3, 0)
             d = arrays.as_numpy(basis).T - first
             s = np.linalg.solve(self._information, d)
             explained = explained - self._like(np.sum(d * s, axis=1))

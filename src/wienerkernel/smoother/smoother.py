@@ -31,9 +31,7 @@ from .trend import Trend, check_determined
 
 __all__ = ["CANCELLED", "Smoother", "quadratic_form", "times"]
 
-CHUNK = (
-    2**20
-)  # kernel values per chunk of queries, 8 MiB: memory of this size is reused, not returned to the system
+CHUNK = 2**20  # kernel values per chunk of queries, 8 MiB: memory of this size is not returned to the system
 CHUNK_ROWS = 512  # queries per chunk, at least: with fewer, reading the factor from memory limits the solves
 CANCELLED = 1e-6  # a posterior variance below this fraction of k(x,x) has lost six digits as a difference
 
