@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_X_y, validate_data
 from ._typing import Array, FloatArray
 from .backend import arrays
 from .backend.linalg import NotPositiveDefiniteError, cholesky, matmul
+from .text import check_choice
 
 __all__ = [
     "PRECISIONS",
@@ -208,8 +209,7 @@ def _check_array_api_outputs(X: Array, y: Any) -> FloatArray:
 
 def check_data(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[Array, FloatArray]:
     """Inputs (n, d) in their own library and outputs in NumPy, both checked as scikit-learn does."""
-    if estimator.dtype not in PRECISIONS:
-        raise ValueError(f"dtype must be one of {', '.join(map(repr, PRECISIONS))}, got {estimator.dtype!r}")
+    check_choice("dtype", estimator.dtype, PRECISIONS)
     if arrays.is_array_api(X):
         inputs, outputs = _check_array_api(estimator, X, reset), _check_array_api_outputs(X, y)
         check_size("y", outputs)

@@ -37,8 +37,7 @@ __all__ = [
     "take",
 ]
 
-TORCH_BLOCK = 4096
-"""Rows per block: enough to keep a GPU busy; a square block has 128 MiB of doubles."""
+TORCH_BLOCK = 4096  # rows per block: enough to keep a GPU busy; a square block has 128 MiB of doubles
 
 TORCH_CHUNK = 2**27
 """Kernel values per chunk of queries, 1 GiB of doubles; every chunk reads the whole factor."""

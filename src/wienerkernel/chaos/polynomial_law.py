@@ -21,10 +21,8 @@ from .polynomials import OrthogonalBasis, exact_rule, max_degree
 
 __all__ = ["PolynomialLaw"]
 
-BESIDE = 0.5
-"""Fraction of the range of p on an interval within which offsets are measured from its end."""
-GRADES = 56
-"""Halvings of a panel toward a turning point: the mass beyond the last is 1e-17."""
+BESIDE = 0.5  # fraction of the range of p on an interval within which offsets are measured from its end
+GRADES = 56  # halvings of a panel toward a turning point: the mass beyond the last is 1e-17
 
 
 @lru_cache(maxsize=64)  # outside the law, which stays picklable

@@ -24,8 +24,7 @@ __all__ = ["GOALS", "NextSample", "SamplesNeeded", "next_sample", "samples_neede
 GOALS = ("average", "worst")
 """What new samples minimize: the mean or the maximum of the epistemic variance at the reference points."""
 
-MOST = 2**53
-"""Larger numbers of samples are not exact in float64."""
+MOST = 2**53  # larger numbers of samples are not exact in float64
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ from .._typing import FloatArray
 
 __all__ = ["DataSet", "load_mcycle", "load_series"]
 
-SERIES = ("lake_huron", "lynx", "nile", "sunspots")
-"""Names of the time series."""
+SERIES = ("lake_huron", "lynx", "nile", "sunspots")  # names of the time series
 
 
 class DataSet(NamedTuple):

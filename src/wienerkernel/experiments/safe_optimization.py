@@ -51,8 +51,7 @@ BOUNDS = {
 COLORS = dict(
     zip(BOUNDS, map(LIGHT.get, ("estimate-line", "function-line", "mean", "observation-line")), strict=True)
 )
-ERROR = 1e-3
-"""d, the probability with which a bound may fail."""
+ERROR = 1e-3  # d, the probability with which a bound may fail
 
 
 @dataclass(frozen=True)

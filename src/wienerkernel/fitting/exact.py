@@ -39,8 +39,7 @@ __all__ = [
     "learn",
 ]
 
-PASSES = 4
-"""Linearizations at the estimate, each followed by a new estimate, for noise on the inputs."""
+PASSES = 4  # linearizations at the estimate, each followed by a new estimate, for noise on the inputs
 
 
 class Known(NamedTuple):

@@ -21,8 +21,7 @@ from .exact import as_data, carried, condition, given, is_separate, learn
 
 __all__ = ["check_unscaled", "fit_approximately", "fit_stream"]
 
-SEED = 1
-"""Of the random sample of a stream; the reservoir of the sums has another."""
+SEED = 1  # of the random sample of a stream; the reservoir of the sums has another
 
 
 def fit_stream(model: Any, stream: Stream) -> None:

@@ -22,8 +22,7 @@ from .stationary import RBF, Matern, RationalQuadratic
 
 __all__ = ["FunctionKernel", "ScikitLearnKernel", "as_kernel"]
 
-_LOCK = RLock()
-"""Tiles are shared by threads; third-party code is called by one thread at a time."""
+_LOCK = RLock()  # tiles are shared by threads; third-party code is called by one thread at a time
 
 
 def as_kernel(obj: Any, n_inputs: int | None = None) -> Kernel:

@@ -18,8 +18,7 @@ from .stationary import Matern, RationalQuadratic, _Stationary
 
 __all__ = ["paired"]
 
-BLOCK = 16
-"""Pairs whose matrix is computed for its diagonal, where a kernel is known as a matrix only."""
+BLOCK = 16  # pairs whose matrix is computed for its diagonal, where a kernel is known as a matrix only
 
 
 def paired(kernel: Kernel, X: Array, Z: Array, a: int | None = None, b: int | None = None) -> Array:

@@ -39,8 +39,7 @@ KERNELS: dict[str, Callable[..., Kernel]] = {
     "rational_quadratic": RationalQuadratic,
     "rbf": RBF,
 }
-KERNEL_NAMES = tuple(KERNELS)
-"""Names that a formula may use; capitals and underscores do not matter."""
+KERNEL_NAMES = tuple(KERNELS)  # names that a formula may use; capitals and underscores do not matter
 
 PLAIN = {name.replace("_", ""): maker for name, maker in KERNELS.items()}
 

@@ -16,10 +16,8 @@ from .identity import untouched
 
 __all__ = ["Noise", "as_generator", "cumulants_from_moments", "moments_from_cumulants"]
 
-NEAR = 3e-6
-"""At a smaller distance from a pole, relative to its position, x is rounded too coarsely."""
-POLE = -0.2
-"""A density that grows at least like distance^-0.2 has a pole."""
+NEAR = 3e-6  # at a smaller distance from a pole, relative to its position, x is rounded too coarsely
+POLE = -0.2  # a density that grows at least like distance^-0.2 has a pole
 
 
 class Noise(ABC):

@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike
 
 __all__ = ["Same", "digest", "family_name", "generator_key", "law_key", "of_scipy", "untouched"]
 
-LABELS = {"name", "longname", "extradoc", "seed"}
-"""Parameters of a generator that do not change its law."""
+LABELS = {"name", "longname", "extradoc", "seed"}  # parameters of a generator that do not change its law
 
 
 class Same:

@@ -19,14 +19,12 @@ from ..kernels import Kernel
 
 __all__ = ["BOUND", "FittedMean", "Level", "Nodes", "NoiseLevel", "features", "level_nodes", "log_slope"]
 
-LEVELS = ("input", "mean")
-"""What a learned noise level can depend on: the inputs, or the fitted mean."""
+LEVELS = ("input", "mean")  # what a learned noise level can depend on: the inputs, or the fitted mean
 BOUND = 3.0
 PRIOR_STD = 0.8
 """Standard deviation of g(x) before the data are seen; the predictions hardly depend on it between 0.6 and 1.2."""
 MOST_FEATURES = 40
-LEFT_OUT = 1e-3
-"""Fraction of the kernel's trace that the features may leave out."""
+LEFT_OUT = 1e-3  # fraction of the kernel's trace that the features may leave out
 
 Nodes = tuple[FloatArray, FloatArray]
 """Values at m inputs, (k, m), and their probabilities, (k,)."""

@@ -16,14 +16,14 @@ from ..law import LinearCombination
 from ..law.mixed import MixedLaw
 from ..noise.base import Noise, as_generator
 from ..notebook import distribution_html, distribution_text
+from ..text import check_choice
 
 if TYPE_CHECKING:
     from .posterior import Posterior
 
 __all__ = ["OF", "PredictiveDistribution"]
 
-OF = ("estimate", "function", "observation")
-"""The three random variables at x."""
+OF = ("estimate", "function", "observation")  # the three random variables at x
 
 
 class PredictiveDistribution:
@@ -69,8 +69,7 @@ class PredictiveDistribution:
         verbose: bool = False,
         noise_scale: FloatArray | None = None,
     ) -> None:
-        if of not in OF:
-            raise ValueError(f"of must be one of {', '.join(map(repr, OF))}, got {of!r}")
+        check_choice("of", of, OF)
         self.of = of
         mean, weights, model = posterior.smoother.evaluate(X)
         self.mu: FloatArray = arrays.as_numpy(posterior.outputs(mean))

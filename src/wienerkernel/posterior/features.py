@@ -23,10 +23,8 @@ class Features(NamedTuple):
     slopes: Callable[[Array, int], Array]
 
 
-MOST = 4096
-"""Features of a product or power of kernels."""
-MOST_NODES = 150
-"""Nodes of the Gauss rule for one input; it is exact to 1e-12 over 17 length scales."""
+MOST = 4096  # features of a product or power of kernels
+MOST_NODES = 150  # nodes of the Gauss rule for one input; it is exact to 1e-12 over 17 length scales
 
 
 def feature_map(kernel: Kernel, places: Array, features: Any, generator: Any) -> Features | None:

@@ -26,8 +26,7 @@ __all__ = ["InputNoise", "Linearization", "NoiseTerm", "as_input_noise", "warn_i
 
 STEP = 0.01
 """Step of the differences for the curvature, in standard deviations of E; their relative error is about its square."""
-LARGE = 0.15
-"""Standard deviation of E, in length scales, up to which the first order is accurate."""
+LARGE = 0.15  # standard deviation of E, in length scales, up to which the first order is accurate
 
 
 class NoiseTerm(NamedTuple):

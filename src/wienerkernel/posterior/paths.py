@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Functions", "SamplePaths"]
 
-DRAWS = 2**22
-"""Random numbers held at once, 32 MB."""
+DRAWS = 2**22  # random numbers held at once, 32 MB
 
 
 def drawn_noise(posterior: Posterior, n: int, generator: Any) -> FloatArray:

@@ -17,8 +17,7 @@ from .distribution import PredictiveDistribution
 
 __all__ = ["TransformedDistribution"]
 
-NODES = 4
-"""Nodes of the rule for moments; it needs cumulants up to order 8."""
+NODES = 4  # nodes of the rule for moments; it needs cumulants up to order 8
 
 
 class TransformedDistribution(PredictiveDistribution):

@@ -20,11 +20,9 @@ from .smoother import Smoother, times
 
 __all__ = ["RefinedSmoother"]
 
-RESIDUAL = 1e-11
-"""Norm of the residual of a solve, relative to the right-hand side, at which it ends."""
+RESIDUAL = 1e-11  # norm of the residual of a solve, relative to the right-hand side, at which it ends
 STEPS = 30
-TILE = 2**24
-"""Kernel values at a time, of NumPy arrays."""
+TILE = 2**24  # kernel values at a time, of NumPy arrays
 
 
 class RefinedSmoother(Smoother):

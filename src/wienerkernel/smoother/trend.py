@@ -22,8 +22,7 @@ __all__ = [
 ]
 
 TRENDS = (None, "constant", "linear")
-LOST = 1e-10
-"""Q_ii relative to A_ii, where sample i alone determines a coefficient of the trend."""
+LOST = 1e-10  # Q_ii relative to A_ii, where sample i alone determines a coefficient of the trend
 
 
 @dataclass(frozen=True)

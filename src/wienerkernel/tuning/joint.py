@@ -35,8 +35,7 @@ from .search_box import default_kernel, search_box
 __all__ = ["JointFit", "JointLikelihood", "fit_joint"]
 
 EXPONENT_STEP = 1e-4
-LEAST = 0.125
-"""A level whose expected standard deviation is smaller, in units of `PRIOR_STD`, is constant."""
+LEAST = 0.125  # a level whose expected standard deviation is smaller, in units of `PRIOR_STD`, is constant
 MEMORY = 20
 MEAN_ROUNDS = 2
 JITTER = 1e-10

@@ -27,12 +27,9 @@ from .search import TuningResult, tune
 
 __all__ = ["learn"]
 
-GAIN = 3.0
-"""Gain in the sum of leave-one-out log scores above which another shape replaces the normal one."""
-MANY = 100
-"""Samples from which the shape may be that of the residuals."""
-FEWEST = 20
-"""Samples below which the level is constant, and noise="auto" keeps normal noise."""
+GAIN = 3.0  # gain in the sum of leave-one-out log scores above which another shape replaces the normal one
+MANY = 100  # samples from which the shape may be that of the residuals
+FEWEST = 20  # samples below which the level is constant, and noise="auto" keeps normal noise
 MOST = 1500
 """Samples, chosen at random, from which a level, an exponent and noise="auto" are estimated if there are more."""
 

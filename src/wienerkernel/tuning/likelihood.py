@@ -18,8 +18,7 @@ from .data import Data, Parameters
 
 __all__ = ["Likelihood", "by_regularizer", "relative_scales"]
 
-NOTHING = 1e-24
-"""An output whose square is a smaller fraction of the largest is rounding error."""
+NOTHING = 1e-24  # an output whose square is a smaller fraction of the largest is rounding error
 
 
 @dataclass(frozen=True)

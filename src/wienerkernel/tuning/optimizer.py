@@ -20,14 +20,12 @@ MAX_ITERATIONS = 300
 RESTART_RANGE = np.log(20.0)
 OPTIONS: Any = {"maxiter": MAX_ITERATIONS, "ftol": 1e-9, "gtol": 1e-6, "maxls": 40}
 """Tolerances of L-BFGS-B, per sample."""
-ROUGH: Any = {**OPTIONS, "ftol": 1e-4, "gtol": 1e-4}
-"""The same for a search that is refined afterwards."""
+ROUGH: Any = {**OPTIONS, "ftol": 1e-4, "gtol": 1e-4}  # the same for a search that is refined afterwards
 TOLERANCE = 3e-4
 """A refinement ends when it expects to gain less than this: 0.02 standard errors of any parameter."""
 RADIUS, MIN_RADIUS = 1.0, 1e-7
 """Largest first step of a refinement, a factor of e for logarithms, and the step at which rounding has taken over."""
-DIFFERENCE = 1e-3
-"""Step of the differences of gradients that give the curvature."""
+DIFFERENCE = 1e-3  # step of the differences of gradients that give the curvature
 STATIONARY = 1e-4
 """Projected gradient per sample at which a search that ended early has nevertheless found a maximum."""
 

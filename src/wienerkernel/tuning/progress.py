@@ -10,8 +10,7 @@ from contextvars import ContextVar
 
 __all__ = ["Reporter", "observed", "report", "verbosely"]
 
-EVERY = 2.0
-"""Seconds between lines."""
+EVERY = 2.0  # seconds between lines
 
 _observer: ContextVar[Callable[[float], None] | None] = ContextVar("observer", default=None)
 

@@ -19,8 +19,7 @@ __all__ = ["outside_support", "residual_shape", "shape_of", "shape_of_subset"]
 
 MIN_REPEATS, MIN_REPLICATES = 5, 20
 """Samples per distinct input, and such samples in total, from which replicates show the shape of the noise."""
-FOLDS = 5
-"""Groups of samples, each scored with the shape of the residuals of the others."""
+FOLDS = 5  # groups of samples, each scored with the shape of the residuals of the others
 
 
 def residual_shape(data: Data, parameters: Parameters, values: FloatArray) -> ScaledShape | None:

@@ -40,12 +40,9 @@ __all__ = ["SearchBox", "default_kernel", "has_free_scale", "search_box", "varia
 
 LENGTH_FRACTION, LENGTH_MULTIPLE = 0.5, 100.0
 """Bounds of length scales, in smallest spacings and ranges of the inputs."""
-VARIANCE_FACTOR = 1e6
-"""Bounds of variances, relative to their start."""
-NOISE_FACTORS = (1e-8, 10.0)
-"""Bounds of the noise variance, relative to the variance of y."""
-AT_ODDS = 10.0
-"""Ratio of a fixed kernel variance and that of y that triggers a warning."""
+VARIANCE_FACTOR = 1e6  # bounds of variances, relative to their start
+NOISE_FACTORS = (1e-8, 10.0)  # bounds of the noise variance, relative to the variance of y
+AT_ODDS = 10.0  # ratio of a fixed kernel variance and that of y that triggers a warning
 LENGTH_WIDTHS, NOISE_SHARE = 2.0, np.exp(-1.0)
 """Medians of the priors on length scales, in widths of the inputs, and on the noise, in standard deviations of y."""
 LENGTH_SPREAD, SIZE_SPREAD, NOISE_SPREAD = 1.5, 1.5, 3.0
@@ -53,8 +50,7 @@ LENGTH_SPREAD, SIZE_SPREAD, NOISE_SPREAD = 1.5, 1.5, 3.0
 TOGETHER = 0.2
 """Standard deviation of the logarithms of the length scales of several inputs, in their widths, about their mean."""
 DEFAULT = np.log(DEFAULT_BOUNDS)
-AMPLITUDES = (Constant, Linear, FeatureMap)
-"""Kernels with a hyperparameter that sets their size."""
+AMPLITUDES = (Constant, Linear, FeatureMap)  # kernels with a hyperparameter that sets their size
 
 
 @dataclass(frozen=True)
