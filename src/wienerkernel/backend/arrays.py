@@ -1,7 +1,7 @@
 """Arrays of torch, CuPy, JAX and any other library that follows the array API standard.
 
 Operations that the standard lacks, or that some libraries can do in place, are dispatched only here and, for linear
-algebra, in ``array_api_linalg.py``. NumPy arrays do not need the optional package ``array-api-compat``.
+algebra, in ``linalg.py``. NumPy arrays do not need the optional package ``array-api-compat``.
 """
 
 from __future__ import annotations

@@ -2,11 +2,13 @@
 
 Matrices are C-ordered and only their lower triangle is read; right-hand sides are rows, so that ``(m, n)`` arrays of
 query points are solved in place. NumPy arrays go to SciPy's BLAS and LAPACK (NumPy's ``@`` would start a second pool
-of threads that competes with the first); arrays of other libraries stay on their device, see ``arrays.py``.
+of threads that competes with the first); arrays of other libraries stay on their device, see ``arrays.py``. torch works
+in place and in blocks, so that any matrix that fits into memory can be factorized.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from scipy.linalg import eigh as scipy_eigh
 from scipy.linalg import get_blas_funcs, get_lapack_funcs
 
 from .._typing import Array
-from . import array_api_linalg, arrays
+from . import arrays
 
 __all__ = [
     "NotPositiveDefiniteError",
@@ -75,7 +77,7 @@ def _factor(matrix: Array, offset: int) -> Array:
         factor = factor.T
         row: int | None = int(info) - 1
     else:
-        factor, row = array_api_linalg.cholesky(matrix)
+        factor, row = _array_api_factor(matrix)
     if row != -1:
         where = "" if row is None else f" at row {offset + row}"
         raise NotPositiveDefiniteError(
@@ -84,6 +86,23 @@ def _factor(matrix: Array, offset: int) -> Array:
             "and that nearly identical rows of X are intended"
         )
     return factor
+
+
+def _array_api_factor(matrix: Array) -> tuple[Any, int | None]:
+    """The factor, and the row of the first bad pivot: -1 if there is none, None if the library hides it."""
+    if arrays.library(matrix) == "torch":
+        import torch
+
+        factor, info = torch.linalg.cholesky_ex(matrix)
+        return factor, int(info) - 1
+    xp = arrays.namespace(matrix)
+    whole = xp.tril(matrix)
+    whole = whole + xp.tril(matrix, k=-1).T
+    try:
+        factor = xp.linalg.cholesky(whole)
+    except np.linalg.LinAlgError:
+        return matrix, None
+    return factor, -1 if bool(xp.all(xp.isfinite(factor))) else None
 
 
 def _subtract_product(target: Array, a: Array, b: Array) -> None:
@@ -98,7 +117,7 @@ def _trsm(factor: Array, rows: Array, transposed: int) -> Array:
     if 0 in rows.shape:
         return rows
     if not arrays.is_numpy(factor):
-        return array_api_linalg.solve_triangular(factor, rows, transposed=not transposed)
+        return _array_api_solve(factor, rows, transposed=not transposed)
     if not factor.flags.c_contiguous:
         # A view of a larger array with room to grow; trtrs takes its leading dimension.
         n, width = len(factor), factor.strides[0] // factor.itemsize
@@ -106,6 +125,36 @@ def _trsm(factor: Array, rows: Array, transposed: int) -> Array:
     trtrs: Any = get_lapack_funcs("trtrs", (factor, rows))
     solution, _ = trtrs(factor.T, rows.T, lower=0, trans=transposed, overwrite_b=1)
     return np.asarray(solution.T)
+
+
+def _array_api_solve(factor: Array, rows: Array, transposed: bool) -> Array:
+    """Rows v with L v = b, or L'v = b if ``transposed``, for each row b; the standard has no triangular solve."""
+    name = arrays.library(factor)
+    if name == "torch":
+        return _solve_in_blocks(factor, rows, transposed)
+    if name in ("jax", "cupy"):
+        room = import_module("jax.scipy.linalg" if name == "jax" else "cupyx.scipy.linalg")
+        return room.solve_triangular(factor, rows.T, lower=True, trans=int(transposed)).T
+    xp = arrays.namespace(factor)
+    lower = xp.tril(factor)
+    return xp.linalg.solve(lower.T if transposed else lower, rows.T).T
+
+
+def _solve_in_blocks(factor: Array, rows: Array, transposed: bool) -> Array:
+    """The solve in torch, mostly by matrix products, without a copy of the factor, which may fill the device."""
+    import torch
+
+    blocks = arrays.slices(factor.shape[0], arrays.TORCH_BLOCK)
+    for a in reversed(blocks) if transposed else blocks:
+        corner = factor[a, a] if transposed else factor[a, a].T
+        part = rows[:, a].contiguous()
+        torch.linalg.solve_triangular(corner, part, upper=not transposed, left=False, out=part)
+        rows[:, a] = part
+        if transposed:
+            rows[:, : a.start].addmm_(part, factor[a, : a.start], alpha=-1)
+        else:
+            rows[:, a.stop :].addmm_(part, factor[a.stop :, a].T, alpha=-1)
+    return rows
 
 
 def solve_lower(factor: Array, rows: Array) -> Array:
@@ -127,7 +176,8 @@ def inverse_from_cholesky(factor: Array, *, overwrite: bool = False) -> Array:
         return np.asarray(inverse.T)
     if arrays.is_numpy(factor) or arrays.library(factor) == "torch":
         return _inverse_in_blocks(factor if overwrite else arrays.copy(factor))
-    return array_api_linalg.inverse_from_cholesky(factor)
+    inverse = solve_lower(factor, arrays.eye(factor)).T
+    return inverse.T @ inverse
 
 
 def _inverse_in_blocks(inverse: Array) -> Array:
@@ -161,8 +211,10 @@ def eigh(matrix: Array) -> tuple[Array, Array]:
 
 def add_outer(matrix: Array, rows: Array, alpha: float, beta: float) -> Array:
     """Lower triangle of beta M + alpha R'R, in place of M (n, n) where possible, for rows R (k, n)."""
+    if arrays.library(matrix) == "torch":
+        return matrix.addmm_(rows.T, rows, alpha=alpha, beta=beta)
     if not arrays.is_numpy(matrix):
-        return array_api_linalg.add_outer(matrix, rows, alpha, beta)
+        return beta * matrix + alpha * (rows.T @ rows)
     n = len(matrix)
     if n <= BLOCKED_ABOVE:
         syrk: Any = get_blas_funcs("syrk", (matrix, rows))
