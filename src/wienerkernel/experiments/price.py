@@ -84,11 +84,12 @@ def measure(name: str, n: int, seed: int, methods: Sequence[str] = tuple(METHODS
         draws = np.sort(function.rvs(DRAWS, random_state=seed), axis=0)
         rank = (2 * np.arange(1, DRAWS + 1) - DRAWS - 1)[:, None]
         crps = np.mean(np.abs(draws - f), axis=0) - np.sum(rank * draws, axis=0) / DRAWS**2
-        rmse = np.sqrt(np.mean((model.predict(query) - f) ** 2))
+        rmse = float(np.sqrt(np.mean((model.predict(query) - f) ** 2)))
         low, high = np.quantile(draws, [0.05, 0.95], axis=0)
-        scores = map(float, (crps.mean(), rmse, np.mean((f >= low) & (f <= high))))
+        covered = float(np.mean((f >= low) & (f <= high)))
         found = getattr(model.posterior_, "draws", None) if method == "bayes" else None
-        results.append(Price(name, n, method, *scores, seconds, 1.0 if found is None else found.r_hat))
+        r_hat = 1.0 if found is None else found.r_hat
+        results.append(Price(name, n, method, float(crps.mean()), rmse, covered, seconds, r_hat))
     return results
 
 
