@@ -222,7 +222,10 @@ class Posterior:
 
 
 def observation_scale(level: NoiseLevel | None, X: Array, noise_scale: FloatArray | None = None) -> Nodes:
-    """Scales s of the noise s M of new observations at the rows of X, (k, m), and their probabilities (k,)."""
+    """Scales s of the noise s M of new observations at the rows of X, (k, m), and their probabilities (k,).
+
+    There are several where the level is learned: its own uncertainty makes the noise a mixture.
+    """
     given = np.ones(X.shape[0]) if noise_scale is None else noise_scale
     if level is None:
         return given[None], np.ones(1)
