@@ -52,7 +52,7 @@ class Known(NamedTuple):
 
 
 def given(model: Any) -> tuple[Any, Transform | None, bool]:
-    """Noise level and transform as given, and whether they or all about the noise are to be learned."""
+    """Noise level and transform as given, and whether one of them, or everything about the noise, is to be learned."""
     transform, level = as_transform(model.__dict__["transform"]), check_noise_level(model.noise_level)
     free = transform is not None and transform.free
     return level, transform, is_auto(model.noise) or isinstance(level, str) or free

@@ -1,4 +1,4 @@
-"""Conversion of scipy.stats laws, recorded residuals and text, which is parsed, never evaluated, to noise laws."""
+"""Conversion of scipy.stats laws, recorded residuals and text to noise laws; text is parsed, never evaluated."""
 
 from __future__ import annotations
 

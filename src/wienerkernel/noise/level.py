@@ -51,7 +51,7 @@ class FittedMean:
 
 @dataclass(frozen=True)
 class Level:
-    """The function s, with its uncertainty: a level of ``inputs``, which None stands for x itself.
+    """The function s, with its uncertainty; a function of ``inputs``, or of x itself where these are None.
 
     The features belong to the ``points`` (p, d), none for a constant level, with the Cholesky ``factor`` (p, p) of the
     kernel there. ``covariance`` (1 + p, 1 + p) is that of the noise's log standard deviation at s = 1 and of the weights.

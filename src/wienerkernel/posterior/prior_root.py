@@ -22,7 +22,7 @@ WORTH = 4
 
 
 class PriorRoot:
-    """P, and what a trend needs."""
+    """The factor P at the places, and what a trend needs."""
 
     def __init__(self, smoother: Smoother) -> None:
         factor, R = smoother.factor, smoother.regularizer

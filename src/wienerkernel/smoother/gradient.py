@@ -55,7 +55,7 @@ def variance_gradients(smoother: Smoother, X: Array, covariance: Array | None = 
 
 
 def gain_ratio(samples: Samples) -> float | None:
-    """The number c with R = c L L' at all places (the noise variance if that is the ridge), else None; None if correlated."""
+    """The number c with R = c L L' at all places (the noise variance if that is the ridge); None if there is none."""
     regularizer, gain = samples.regularizer, samples.gain
     if regularizer.ndim == 2 or gain.ndim == 2:
         return None
