@@ -1,5 +1,6 @@
 """Print the oldest supported version of each dependency as constraints for pip."""
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -9,4 +10,5 @@ for requirement in project["dependencies"] + [
     r for e in ("plot", "array", "cli", "parquet", "explore", "casadi", "dask") for r in extras.get(e, [])
 ]:
     if ">=" in requirement:
-        print(requirement.replace(">=", "=="))
+        # constraints have no extras
+        print(re.sub(r"\[.*\]", "", requirement).replace(">=", "=="))
