@@ -47,6 +47,9 @@ def test_names_of_inputs_and_outputs():
     assert inputs == ["p", HOSTILE, "p, 1 step back", f"{HOSTILE}, 1 step back", "u"]
     assert outputs == [["next p"], [f"next {HOSTILE}"]]
     assert model_names(driven(learns="increment"))[1][0] == ["change of p"]
+    system = driven(lags=(2, 1))
+    system.state_names = ["p [m]", "v"]
+    assert model_names(system)[0] == ["p [m]", "v", "p, 1 step back [m]", "v, 1 step back", "u"]
 
 
 def test_warnings_are_shown_and_a_system_without_trajectories_has_no_forecast(tmp_path):

@@ -23,6 +23,7 @@ from wienerkernel.evaluation.report import scores as scores_room
 from wienerkernel.evaluation.report.choices import strength
 from wienerkernel.evaluation.report.numbers import unit_of
 from wienerkernel.evaluation.report.slices import path
+from wienerkernel.evaluation.report.variables import variables
 
 __all__ = ["chromium"]
 
@@ -213,6 +214,85 @@ def test_one_hot_columns_change_together_along_a_slice():
     np.testing.assert_allclose(along(np.array([0.0]))[0, 1:], [0, 1 / 3, 1 / 3, 1 / 3], atol=1e-12)
 
 
+@pytest.fixture(scope="module")
+def category():
+    """A number and a category of three values."""
+    rng = np.random.default_rng(0)
+    kind = np.arange(45) % 3
+    X = np.column_stack([rng.uniform(0, 1, 45), np.eye(3)[kind]])
+    y = np.sin(3 * X[:, 0]) + kind + 0.1 * rng.normal(size=45)
+    model = WienerKernelRegressor(RBF(0.7), noise="norm(0, 0.1)", tuning=None).fit(X, y)
+    return model, kind, ["depth", "site=A, b", "site=A, c", f"site={HOSTILE}"]
+
+
+def test_a_category_has_one_slice_with_its_values(category):
+    """Its columns are never between 0 and 1, where no sample can be."""
+    model, kind, names = category
+    told = contents(model, input_names=names)
+    assert told["inputs"] == ["depth", "site"]
+    assert told["surface"] is None
+    number, part = told["slices"]
+    assert number["values"] == []
+    assert number["base"][0]["value"] in {"A, b", "A, c", HOSTILE}
+    assert part["values"] == ["A, b", "A, c", HOSTILE]
+    assert part["x"] == [0, 1, 2] == part["at"]
+    assert part["data"]["x"] == kind.tolist()
+    grid = np.column_stack([np.full(3, part["base"][0]["value"]), np.eye(3)])
+    mean, split = model.predict(grid, return_uncertainty=True)
+    np.testing.assert_allclose(part["mean"][0], mean, rtol=1e-3)
+    np.testing.assert_allclose(part["variance"]["model"], split.model, rtol=1e-3, atol=1e-7)
+    assert [column["values"] for column in told["columns"] if column["name"] == "site"] == [3]
+    bins = told["scores"]["residuals"][0]["against"][2]["bins"]
+    assert bins["x"] == [0, 1, 2]
+    residual = model.loo().residual / np.sqrt(model.loo().total)
+    np.testing.assert_allclose(
+        bins["mean"], [residual[kind == k].mean() for k in range(3)], rtol=1e-4, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize(
+    ("names", "points", "found"),
+    [
+        (["a_x", "a_y"], [[1, 0], [0, 1]], [("a", ("x", "y"))]),
+        (["x", "y"], [[1, 0], [0, 1]], [("category", ("x", "y"))]),
+        (["s=a_1", "s=a_2"], [[1, 0], [0, 1]], [("s", ("a_1", "a_2"))]),
+        (["s=a", "s=b"], [[1, 0], [0, 0]], [("s=a", ()), ("s=b", ())]),  # one value has no column
+        (["u", "v"], [[1, 0], [0.5, 1]], [("u", ()), ("v", ())]),
+    ],
+)
+def test_columns_of_a_category_are_recognized(names, points, found):
+    points = np.asarray(points, dtype=float)
+    assert [(v.name, v.values) for v in variables(names, points, exclusive(points))] == found
+
+
+def test_a_transformed_model_is_shown_on_the_scale_of_y():
+    X = np.linspace(0, 5, 30)[:, None]
+    y = np.exp(np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=30))
+    model = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.1)", transform="log", tuning=None).fit(X, y)
+    told = contents(model)
+    part = told["slices"][0]
+    grid = np.array(part["x"])[:, None]
+    mean = np.array(part["mean"][0])
+    np.testing.assert_allclose(mean, model.predict(grid), rtol=1e-4)
+    np.testing.assert_allclose(part["data"]["y"][0], y, rtol=1e-4)
+    for law in ("estimate", "function", "observation"):
+        ends = np.stack([part["tubes"][law][end] for end in ("low", "high")], axis=1) + mean[:, None]
+        np.testing.assert_allclose(ends, model.predict_quantiles(grid, [0.05, 0.95], of=law), rtol=1e-4)
+    density, k = part["densities"]["observation"], 11
+    exact = model.predict_distribution(grid[part["at"]], of="observation")
+    at = np.array(density["y"][k]) + mean[part["at"][k]]
+    np.testing.assert_allclose(density["pdf"][k], exact.pdf(at[:, None])[:, k], rtol=1e-3)
+    assert density["std"][k] == pytest.approx(exact.std()[k], rel=1e-4)
+    np.testing.assert_allclose(part["variance"]["model"], model.uncertainty(grid).model, rtol=1e-4)
+    both = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.1)", transform="log", tuning=None)
+    both.fit(np.column_stack([X, X[::-1] ** 2]), y)
+    surface = contents(both)["surface"]
+    at = [[surface["x"][7], surface["y"][20]]]
+    assert surface["mean"][0][20][7] == pytest.approx(both.predict(at)[0], rel=1e-4)
+    std = both.predict_distribution(at, of="observation").std()[0]
+    assert surface["observation"][20][7] == pytest.approx(std, rel=1e-4)
+
+
 def test_samples_are_moved_to_the_slice_along_the_mean():
     model = _model(n=30, d=2, noise="norm(0, 1)")
     part = contents(model)["slices"][1]
@@ -256,11 +336,13 @@ def test_relevance_of_one_hot_columns_is_that_of_the_category():
     found = relevance(mean, X, exclusive(X))[:, 0]
     np.testing.assert_allclose(found[1:4], effect[kind].std(), rtol=0.1)
     assert found[0] == found[4] == 0
-    model = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.1)", tuning=None).fit(
-        X[:60, :4], effect[kind[:60]]
-    )
-    told = contents(model)
-    assert len({column["relevance"][0] for column in told["columns"][1:4]}) == 1
+    model = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.1)", tuning=None)
+    told = contents(model.fit(X[:60, :4], effect[kind[:60]]))
+    assert [column["name"] for column in told["columns"]] == ["y", "category", "x1"]
+    assert told["columns"][1]["relevance"] == pytest.approx([effect[kind[:60]].std()], rel=0.2)
+    assert "One-hot" not in page([told])
+    told = contents(model.fit(X[:60, [0, 2, 3]], effect[kind[:60]]))  # the first value has no column
+    assert len({column["relevance"][0] for column in told["columns"][1:3]}) == 1
     assert "One-hot columns change together" in page([told])
 
 
@@ -332,7 +414,7 @@ def test_noise_level_is_that_of_the_model_with_an_interval():
     assert np.all(np.array(part["level"]["low"]) < exact)
     assert np.all(np.array(part["level"]["high"]) > exact)
     rows = {row["choice"]: row for row in told["choices"]}
-    assert rows["noise level"]["sure"] == "very strong"
+    assert rows["noise level"]["sure"] == "very strong, for a varying level"
     assert f"{model.tuning_result_.level_evidence:+.1f}" in rows["noise level"]["compared"]
     assert rows["transform"]["sure"] == "not tried"  # some observations are negative
 
@@ -622,6 +704,25 @@ def test_page_of_an_estimate_that_is_not_linear_in_y(nonlinear, chromium, tmp_pa
     assert chromium.find_element("css selector", ".density figcaption").text.startswith("Densities at x = ")
 
 
+def test_page_of_a_category_has_a_bar_for_each_value(category, chromium, tmp_path):
+    model, _, names = category
+    path = write_report(model, tmp_path / "r.html", input_names=names, target_name="rate [mol/s]")
+    console_errors(chromium)
+    chromium.get(path.as_uri())
+    assert console_errors(chromium) == []
+    number, part = chromium.find_elements("css selector", ".slice")
+    area = part.find_element("css selector", ".tubes path.area.observation").get_attribute("d")
+    assert area.count("M") == 3
+    assert [part.find_element("css selector", "label").text] == ["site = A, c"]
+    nodes = part.find_elements("css selector", ".tubes svg > text")
+    ticks = [chromium.execute_script("return arguments[0].firstChild.data", node) for node in nodes]
+    assert {"A, b", "A, c"} < set(ticks)
+    assert not any(len(tick) > 40 for tick in ticks)
+    assert "variance of rate [(mol/s)²]" in number.find_element("css selector", ".causes svg").text
+    last = chromium.find_elements("css selector", ".residuals figure")[-1]
+    assert last.find_element("css selector", "path.line.mean").get_attribute("d").count("M") == 3
+
+
 def test_slider_chooses_the_density_by_keyboard(opened):
     slider = opened.find_elements("css selector", ".chooser input")[0]
     before, label, others = _density(opened)[:3], slider.get_attribute("aria-valuetext"), _density(opened, 1)
@@ -722,5 +823,6 @@ def test_the_scores_are_read_for_the_user(std, reading):
         page([contents(WienerKernelRegressor(RBF(1.5), noise=f"norm(0, {value})", tuning=None).fit(X, y))])
         for value in (std, 0.4)
     ]
-    assert [text.count(reading) for text in texts] == [3, 0]
-    assert texts[1].count("within chance") == 4
+    # three rows of the table, and the tiles of both intervals
+    assert [text.count(reading) for text in texts] == [5, 0]
+    assert texts[1].count("within chance") == 6

@@ -6,6 +6,8 @@ const show = (value) => {
   return String(Number(value.toPrecision(4))).replace("-", "−");
 };
 const interval = (low, high) => `${show(low)} … ${show(high)}`;
+/* A number, or the name of the value of a category. */
+const place = ({ values }, x) => (values.length ? values[Math.min(Math.max(Math.round(x), 0), values.length - 1)] : show(x));
 const extent = (values) => {
   let low = Infinity, high = -Infinity;
   for (const value of values) {
@@ -54,8 +56,16 @@ const html = (name, className, caption, parent) => {
 
 const PADDING = { left: 56, right: 14, top: 22, bottom: 38 };
 
-/* Axes in the host element, and functions that draw in their coordinates. */
-const chart = (host, { x, y, xLabel, yLabel, height, describe, right = PADDING.right }) => {
+/* Ticks at the values of a category, as many and as long as there is space for. */
+const categories = (values, width) => {
+  const stride = Math.ceil(values.length / Math.max(Math.floor(width / 40), 1)), space = (stride * width) / values.length;
+  const most = Math.max(Math.floor(space / 7.5), 3);
+  return values.map((name, k) => [k, name.length > most ? `${name.slice(0, most - 1)}…` : name, name])
+    .filter(([k]) => k % stride === 0);
+};
+
+/* Axes in the host element, and functions that draw in their coordinates; of a category, x is the index of its value. */
+const chart = (host, { x, y, values = [], xLabel, yLabel, height, describe, right = PADDING.right }) => {
   const width = Math.max(host.clientWidth, 240), { left, top, bottom } = PADDING;
   const root = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": describe });
   const X = (value) => left + ((value - x[0]) / (x[1] - x[0])) * (width - left - right);
@@ -64,9 +74,11 @@ const chart = (host, { x, y, xLabel, yLabel, height, describe, right = PADDING.r
     svg("line", { class: "grid", x1: left, x2: width - right, y1: Y(tick), y2: Y(tick) }, root);
     text(show(tick), { x: left - 8, y: Y(tick) + 4, "text-anchor": "end" }, root);
   }
-  for (const tick of ticks(x, width / 90)) {
+  const named = values.length ? categories(values, width - left - right) : ticks(x, width / 90).map((tick) => [tick, show(tick)]);
+  for (const [tick, name, whole] of named) {
     svg("line", { class: "axis", x1: X(tick), x2: X(tick), y1: height - bottom, y2: height - bottom + 5 }, root);
-    text(show(tick), { x: X(tick), y: height - bottom + 18, "text-anchor": "middle" }, root);
+    const node = text(name, { x: X(tick), y: height - bottom + 18, "text-anchor": "middle" }, root);
+    if (whole) svg("title", {}, node).textContent = whole;
   }
   svg("path", { class: "axis", d: `M${left},${height - bottom}H${width - right}` }, root);
   text(xLabel, { x: width - right, y: height - 4, "text-anchor": "end" }, root);
@@ -77,13 +89,14 @@ const chart = (host, { x, y, xLabel, yLabel, height, describe, right = PADDING.r
   const layer = svg("g", { "clip-path": `url(#${id})` }, root);
   const at = (value) => value.toFixed(2);
   const points = (xs, ys) => xs.map((value, k) => `${at(X(value))},${at(Y(ys[k]))}`);
+  /* Of a category, curves over all values are pieces at each of them. */
+  const pieces = (xs, ...ys) => values.length && xs.every((value, k) => value === k)
+    ? xs.map((value, k) => [[value - 0.35, value + 0.35], ...ys.map((y) => [y[k], y[k]])]) : [[xs, ...ys]];
+  const path = (className, d) => svg("path", { class: className, d }, layer);
   const line = (xs, ys, className) =>
-    svg("path", { class: `line ${className}`, d: `M${points(xs, ys).join("L")}` }, layer);
-  const area = (xs, lows, highs, className) =>
-    svg("path", {
-      class: className,
-      d: `M${points(xs, highs).join("L")}L${points(xs, lows).reverse().join("L")}Z`,
-    }, layer);
+    path(`line ${className}`, pieces(xs, ys).map((piece) => `M${points(...piece).join("L")}`).join(""));
+  const area = (xs, lows, highs, className) => path(className, pieces(xs, lows, highs).map(
+    ([at, low, high]) => `M${points(at, high).join("L")}L${points(at, low).reverse().join("L")}Z`).join(""));
   const point = (px, py, opacity = 1) =>
     svg("circle", { class: "point", cx: at(X(px)), cy: at(Y(py)), r: 3, opacity }, layer);
   const vertical = (className) => svg("path", { class: className }, root);

@@ -62,14 +62,9 @@ def choices(model: Any, points: FloatArray) -> list[dict[str, str]]:
         if gain is None:
             rows.append(("noise level", found, "too few samples to compare", "not tried"))
         else:
-            rows.append(
-                (
-                    "noise level",
-                    found,
-                    f"log evidence {signed(gain)} compared with a constant",
-                    strength(gain),
-                )
-            )
+            for_what = "for a constant level" if gain < 0 else "for a varying level"
+            compared = f"log evidence of a varying level {signed(gain)} compared with a constant one"
+            rows.append(("noise level", found, compared, f"{strength(gain)}, {for_what}"))
     if tuned.transform_gain is not None:
         gain = tuned.transform_gain
         name = transform_name(posterior.transform)

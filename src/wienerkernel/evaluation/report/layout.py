@@ -43,15 +43,15 @@ def page(
         "laws": LAWS,
         "causes": CAUSES,
         "level": _percent(reports[0]["coverage"]),
-        "names": names,
-        "models": [{**report, "targets": _labels(report)} for report in reports],
+        "models": [{**report, "labels": _labels(report)} for report in reports],
     }
     links = [f'<a href="#model-{k}">{escape(", ".join(some))}</a>' for k, some in enumerate(names)]
     parts = {
         "title": escape(title),
         "facts": escape(" · ".join(filter(None, facts))),
         "contents": f'<nav class="toc">{"".join(links)}</nav>' if len(reports) > 1 else "",
-        "models": first + "\n".join(_model(report, k, len(reports) > 1) for k, report in enumerate(reports)),
+        "models": first
+        + "\n".join(_model(report, k, len(reports) > 1 or bool(first)) for k, report in enumerate(reports)),
         "colors": "".join(
             f"--{name}: light-dark({light}, {dark}); " for name, (light, dark) in COLORS.items()
         ),
@@ -63,11 +63,11 @@ def page(
     return Template(_resource("page.html")).substitute(parts)
 
 
-def _model(report: dict[str, Any], number: int, several: bool) -> str:
+def _model(report: dict[str, Any], number: int, heading: bool) -> str:
     """The part of the page that belongs to one model."""
     parts = {
-        "anchor": f'model-{number}" data-number="{number}',
-        "heading": f'<h2 class="output">{escape(", ".join(report["targets"]))}</h2>' if several else "",
+        "anchor": f"model-{number}",
+        "heading": f'<h2 class="output">{escape(", ".join(report["targets"]))}</h2>' if heading else "",
         "lead": _lead(report),
         "tiles": _tiles(report),
         "columns": _columns(report),
@@ -89,6 +89,10 @@ def _resource(name: str) -> str:
 
 def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.4g}".replace("-", "−")
+
+
+def _value(value: float | str) -> str:
+    return value if isinstance(value, str) else _number(value)
 
 
 def _numbers(values: Iterable[float | None]) -> str:
@@ -114,7 +118,7 @@ def _table(caption: str, head: Iterable[str], rows: Iterable[Iterable[str]]) -> 
 
 
 def _labels(report: dict[str, Any]) -> list[str]:
-    """Names of the outputs as the curves show them."""
+    """Names of the outputs where variances and noise are shown."""
     return [f"{name}, transformed" if report["summary"]["transform"] else name for name in report["targets"]]
 
 
@@ -135,8 +139,8 @@ def _lead(report: dict[str, Any]) -> str:
         text += f" Shown are the {len(report['slices'])} most relevant inputs."
     if transform := report["summary"]["transform"]:
         text += (
-            f" Curves, intervals, densities and standard deviations are on the transformed scale ({transform}); "
-            f"scores are on the scale of {report['targets'][0]}."
+            f" The model holds on a transformed scale ({transform}): relevance, variances by cause and noise level are on that "
+            f"scale; means, intervals, densities and scores are on the scale of {report['targets'][0]}."
         )
     return escape(text)
 
@@ -159,8 +163,10 @@ def _tiles(report: dict[str, Any]) -> str:
             ("log score", _number(values["log_score"]), "per left-out sample; higher is better"),
             ("CRPS", _numbers(values["crps"]), f"in {units}; lower is better"),
             ("RMSE", _numbers(values["rmse"]), f"in {units}{explained}"),
-            ("in 50\u00a0% intervals", _percent(values["coverage_50"]), of),
-            ("in 90\u00a0% intervals", _percent(values["coverage_90"]), of),
+            *(
+                (f"in {_percent(level)} intervals", _percent(value), f"{of}; {reading}")
+                for level, value, _, _, reading in _coverages(scores)
+            ),
         ]
     blocks = "".join(
         f"<div><dt>{escape(name)}</dt><dd>{escape(value)}<small>{escape(note)}</small></dd></div>"
@@ -187,7 +193,8 @@ def _columns(report: dict[str, Any]) -> str:
     several = len(inputs) > 1
     largest = [max(values) or 1.0 for values in zip(*(c["relevance"] for c in inputs), strict=True)]
     head = ["column"] + [f"relevance for {name}" for name in _labels(report)] * several
-    head += ["smallest", "median", "largest", "unit", "role"]
+    units = any(column["unit"] for column in report["columns"])
+    head += ["smallest", "median", "largest", *["unit"] * units, "role"]
     rows = []
     for column in report["columns"]:
         target = column["relevance"] is None
@@ -195,15 +202,16 @@ def _columns(report: dict[str, Any]) -> str:
         if not target:
             pairs = zip(column["relevance"], largest, strict=True)
             bars = [_Markup(f"{_bar(value / most)}{_number(value)}") for value, most in pairs]
-        row = [column["name"], *(bars * several), *map(_number, column["range"])]
-        rows.append([*row, column["unit"] or "–", "observed" if target else "input"])
-    hint = "Units are those in brackets at the end of the column names. "
+        ends = list(map(_number, column["range"])) or [f"{column['values']} values", "–", "–"]
+        row = [column["name"], *(bars * several), *ends, *[column["unit"] or "–"] * units]
+        rows.append([*row, "observed" if target else "input"])
+    hint = "Units are those in brackets at the end of the column names. " * units
     hint += (
         "The relevance of an input is the change of the mean if only this input changes to that of another sample (root "
         "mean square, divided by √2)."
     ) * several
     hint += " One-hot columns change together." * report["one_hot"]
-    return f'<p class="hint">{hint}</p>{_table("Columns", head, rows)}'
+    return f'<p class="hint">{hint}</p>' * bool(hint) + _table("Columns", head, rows)
 
 
 class _Markup(str):
@@ -250,18 +258,9 @@ def _scores(scores: dict[str, Any]) -> str:
         ("mean log score", _number(summary["log_score"]), "–", "higher is better"),
         ("mean CRPS", _numbers(summary["crps"]), "–", "lower is better"),
     ]
-    for level in (0.5, 0.9):
-        value = summary[f"coverage_{100 * level:.0f}"]
-        low, high = (float(end) / n for end in pit_band(n, level))
-        reading = _reading(value, low, high, "intervals are too narrow", "intervals are too wide")
-        rows.append(
-            (
-                f"in {_percent(level)} intervals",
-                _percent(value, 1),
-                f"{_percent(low, 1)} … {_percent(high, 1)}",
-                reading,
-            )
-        )
+    for level, value, low, high, reading in _coverages(scores):
+        range_ = f"{_percent(low, 1)} … {_percent(high, 1)}"
+        rows.append((f"in {_percent(level)} intervals", _percent(value, 1), range_, reading))
     # mean and standard deviation of n uniform variables, and their standard errors
     for name, mean, error, below, above in (
         ("mean", 0.5, (12 * n) ** -0.5, "predictions are too high", "predictions are too low"),
@@ -276,22 +275,35 @@ def _scores(scores: dict[str, Any]) -> str:
     return _table(f"Leave-one-out scores{note}", head, rows)
 
 
+def _coverages(scores: dict[str, Any]) -> list[tuple[float, float, float, float, str]]:
+    """Level, fraction of samples in the intervals, its range if they are calibrated, and what this means."""
+    found, n = [], scores["values"]
+    for level in (0.5, 0.9):
+        value = scores["summary"][f"coverage_{100 * level:.0f}"]
+        low, high = (float(end) / n for end in pit_band(n, level))
+        reading = _reading(value, low, high, "intervals are too narrow", "intervals are too wide")
+        found.append((level, value, low, high, reading))
+    return found
+
+
 def _reading(value: float, low: float, high: float, below: str, above: str) -> str:
     return below if value < low else above if value > high else "within chance"
 
 
 def _curve_table(report: dict[str, Any], part: dict[str, Any]) -> str:
     """Mean, intervals and standard deviations by cause along a slice."""
-    at = np.unique(np.linspace(0, len(part["x"]) - 1, TABLE_ROWS).round().astype(int)).tolist()
+    n = len(part["x"])
+    at = np.unique(np.linspace(0, n - 1, n if part["values"] else TABLE_ROWS).round().astype(int)).tolist()
     several = len(report["targets"]) > 1
     level = _percent(report["coverage"])
     head = [part["input"], *(f"mean of {name}" if several else "mean" for name in report["targets"])]
     head += [f"{level} interval, {LAWS[law]}" for law in part["tubes"]]
-    head += [f"std, {CAUSES[cause]}" for cause in part["variance"]]
+    scale = ", transformed" * bool(report["summary"]["transform"])
+    head += [f"std{scale}, {CAUSES[cause]}" for cause in part["variance"]]
     rows = []
     for k in at:
         means = [mean[k] for mean in part["mean"]]
-        row = [_number(part["x"][k]), *map(_number, means)]
+        row = [part["values"][k] if part["values"] else _number(part["x"][k]), *map(_number, means)]
         for law in part["tubes"]:
             # of several outputs, the intervals are given relative to the mean
             center = 0.0 if several else means[0]
@@ -300,12 +312,11 @@ def _curve_table(report: dict[str, Any], part: dict[str, Any]) -> str:
         row += [_number(variance[k] ** 0.5) for variance in part["variance"].values()]
         rows.append(row)
     where = ", ".join(
-        [f"{item['name']} = {_number(item['value'])}" for item in part["base"]]
+        [f"{item['name']} = {_value(item['value'])}" for item in part["base"]]
         + [f"{name} as in the data" for name in part["follow"]]
     )
     caption = f"Prediction along {part['input']}{where and ', with ' + where}"
     caption += "; intervals relative to the mean" * several
-    caption += "; on the transformed scale" * bool(report["summary"]["transform"])
     return _table(caption, head, rows)
 
 

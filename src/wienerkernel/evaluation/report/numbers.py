@@ -25,6 +25,7 @@ from .choices import choices, transform_name
 from .scores import score_contents, thinned
 from .slices import COVERAGE, observations, slices
 from .surface import surface
+from .variables import Variable, variables
 
 __all__ = ["contents", "default_names", "single_models", "target_names", "transform_name", "unit_of"]
 
@@ -64,11 +65,13 @@ def contents(
     shown = thinned(n, MAX_DATA)
     shares = _shares(posterior.common_uncertainty(points[shown]), causes(posterior))
     together = exclusive(points)
-    changes = relevance(posterior, points, together)
+    every = variables(inputs, points, together)
+    changes = relevance(posterior, points, together)[[variable.columns[0] for variable in every]]
     spread = np.where(np.ptp(outputs, axis=0) > 0, outputs.std(axis=0), 1.0)
-    relevant = sorted(np.argsort(-np.max(changes / spread, axis=1), kind="stable")[:MAX_SLICES].tolist())
+    first = np.argsort(-np.max(changes / spread, axis=1), kind="stable")[:MAX_SLICES]
+    relevant = [every[k] for k in sorted(first.tolist())]
     report: dict[str, Any] = {
-        "inputs": inputs,
+        "inputs": [variable.name for variable in every],
         "targets": targets,
         "scales": posterior.output_scale,
         "coverage": COVERAGE,
@@ -82,14 +85,14 @@ def contents(
             "trend": model.trend or "none",
             "transform": transform_name(posterior.transform),
         },
-        "columns": _columns(model, points, outputs, inputs, targets, changes),
-        "one_hot": bool(np.any(together & ~np.eye(d, dtype=bool))),
+        "columns": _columns(model, points, outputs, every, targets, changes),
+        "one_hot": any(not v.values and together[v.columns[0]].any() for v in every),
         "shares": shares,
         "advice": _advice(shares),
         "choices": choices(model, points),
         "data": {"shown": len(shown), "x": points[shown].T if d == 2 else []},
-        "surface": surface(posterior, points),
-        "slices": slices(posterior, points, outputs, shown, relevant, inputs),
+        "surface": surface(posterior, points) if len(every) == d else None,
+        "slices": slices(posterior, points, outputs, shown, relevant, every),
         "scores": score_contents(posterior, relevant),
         "hyperparameters": _hyperparameters(model, inputs, targets),
     }
@@ -131,25 +134,33 @@ def _columns(
     model: Any,
     points: FloatArray,
     outputs: FloatArray,
-    inputs: list[str],
+    every: list[Variable],
     targets: list[str],
     changes: FloatArray,
 ) -> list[dict[str, Any]]:
-    """Name, unit and range of each column; inputs have a relevance, an entry for each output, and most relevant first."""
+    """Name, unit and range of each column; inputs have a relevance, an entry for each output, and most relevant first.
+
+    Categories have their number of values instead of a range.
+    """
     transform = model.posterior_.transform
     observed = outputs if transform is None else transform.inverse(outputs)
     order = np.argsort(-changes.max(axis=1), kind="stable")
-    columns = [(name, column, None) for name, column in zip(targets, observed.T, strict=True)]
-    columns += [(inputs[j], points[:, j], changes[j]) for j in order]
+    columns = [(Variable(name, [k]), observed, None) for k, name in enumerate(targets)]
+    columns += [(every[j], points, changes[j]) for j in order]
     return [
         {
-            "name": name,
-            "unit": unit_of(name),
-            "range": [column.min(), float(np.median(column)), column.max()],
+            "name": variable.name,
+            "unit": unit_of(variable.name),
+            "values": len(variable.values),
+            "range": _range(variable.coordinate(table)) if not variable.values else [],
             "relevance": change,
         }
-        for name, column, change in columns
+        for variable, table, change in columns
     ]
+
+
+def _range(column: FloatArray) -> list[float]:
+    return [column.min(), float(np.median(column)), column.max()]
 
 
 def _names(argument: str, given: str | Sequence[str] | None, n: int, letter: str) -> list[str]:

@@ -145,7 +145,7 @@ class Model {
       return html("div", "plot", "", node);
     };
     if (!known.length) return;
-    const predicted = against[0].x, name = data.names[this.node.dataset.number][this.output];
+    const predicted = against[0].x, name = this.target();
     const range = padded(extent(known.flatMap((k) => [observed[k], predicted[k]])));
     const pairs = chart(figure("Observed against predicted; near the diagonal where the prediction is accurate"), {
       x: range, y: range, xLabel: `${name}, predicted`, yLabel: `${name}, observed`, height: 290,
@@ -160,14 +160,15 @@ class Model {
     });
     const reach = padded(extent([-2.5, 2.5, ...known.map((k) => standardized[k])]));
     against.forEach(({ x, bins }, number) => {
-      const label = number ? report.slices[number - 1].input : `${name}, predicted`;
+      const part = number ? report.slices[number - 1] : { values: [], input: `${name}, predicted` };
+      const { values, input: label } = part;
       const verdict = bins.depends ? "they depend on it by more than chance" : "no dependence beyond chance";
       const drawn = chart(figure(`Residuals against ${number ? label : "the prediction"}: ${verdict}`), {
-        x: padded(extent(known.map((k) => x[k]))), y: reach, xLabel: label, yLabel: "residual, standardized", height: 290,
+        values, x: values.length ? [-0.5, values.length - 0.5] : padded(extent(known.map((k) => x[k]))), y: reach, xLabel: label, yLabel: "residual, standardized", height: 290,
         describe: `Residuals against ${label}`,
       });
       for (const height of [-1, 0, 1]) drawn.line(padded(extent(x)), [height, height], "soft reference");
-      known.forEach((k) => drawn.point(x[k], standardized[k], 0.35));
+      known.forEach((k) => drawn.point(x[k] + (values.length ? ((k * 0.618) % 1 - 0.5) * 0.5 : 0), standardized[k], 0.35));
       if (bins.x.length > 1) {
         drawn.line(bins.x, bins.mean, "mean");
         for (const sign of [-1, 1]) drawn.line(bins.x, bins.mean.map((value, k) => value + sign * bins.std[k]), "mean dotted");
@@ -177,7 +178,7 @@ class Model {
       drawn.hover((px) => {
         const k = nearest(bins.x, px);
         return [bins.x[k], [
-          `around ${label} = ${show(bins.x[k])}`, `mean ${show(bins.mean[k])} ± ${show(2 * bins.error[k])}`,
+          `${values.length ? "" : "around "}${label} = ${place(part, bins.x[k])}`, `mean ${show(bins.mean[k])} ± ${show(2 * bins.error[k])}`,
           `standard deviation ${show(bins.std[k])}`,
         ]];
       });
@@ -199,6 +200,7 @@ const nodes = document.querySelectorAll(".report");
 const models = data.models.map((report, k) => new Model(report, nodes[k]));
 const draw = () => models.forEach((model) => model.draw());
 draw();
+document.querySelectorAll(".plot.wide").forEach((node) => { node.scrollLeft = node.scrollWidth; });
 let width = root.clientWidth;
 addEventListener("resize", () => {
   if (root.clientWidth === width) return;

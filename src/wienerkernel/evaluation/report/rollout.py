@@ -13,6 +13,7 @@ from ...palette import CAUSES
 from .layout import _number as number
 from .layout import _percent as percent
 from .layout import _table as table
+from .numbers import UNIT
 
 if TYPE_CHECKING:
     from ...dynamics import Dynamics, Rollout
@@ -30,10 +31,18 @@ def model_names(system: Dynamics) -> tuple[list[str], list[list[str]]]:
     back = [""] + [f", {i} step{'s' * (i > 1)} back" for i in range(1, max(system.lags))]
     scale = ", transformed" if system.lags_transformed else ""
     letters = ["u"] if system.n_inputs == 1 else [f"u{k + 1}" for k in range(system.n_inputs)]
-    inputs = [f"{name}{scale}{back[i]}" for i in range(system.lags[0]) for name in system.state_names]
+    # units stay at the end of the names
+    parts = [(name.removesuffix(unit), unit) for name, unit in ((n, _unit(n)) for n in system.state_names)]
+    inputs = [f"{name}{back[i]}{unit}{scale}" for i in range(system.lags[0]) for name, unit in parts]
     inputs += [f"{name}{back[i]}" for i in range(system.lags[1]) for name in letters]
     what = "next" if system.learns == "state" else "change of"
     return inputs, [[f"{what} {name}" for name in system.state_names[part.states]] for part in system.parts]
+
+
+def _unit(name: str) -> str:
+    """The unit at the end of a name, with its brackets."""
+    found = UNIT.search(name)
+    return found[0] if found else ""
 
 
 def forecast_section(system: Dynamics) -> str:
@@ -93,7 +102,7 @@ def _state(rollout: Rollout, i: int, name: str, quantiles: FloatArray, past: Flo
     head += [f"std, {CAUSES[NAMES[cause]]}" for cause in stds]
     return (
         f"<figure><figcaption>{escape(caption)}.</figcaption>"
-        f'<div class="plot">{_figure(name, past, quantiles, tubes)}</div>'
+        f'<div class="plot wide">{_figure(name, past, quantiles, tubes)}</div>'
         f'<ul class="legend">{legend}<li><i class="swatch stroke mean"></i>median</li>'
         '<li><i class="swatch point"></i>data</li></ul></figure>'
         f"<details><summary>As a table</summary>{table(f'Forecast of {name}', head, rows)}</details>"

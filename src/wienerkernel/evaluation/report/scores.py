@@ -14,6 +14,7 @@ from ...posterior import Posterior
 from ...scale import ApproximatePosterior, NeighborSmoother
 from ..diagnostics import ScoreReport, leave_one_out_law, pit_band
 from .slices import observations
+from .variables import Variable
 
 __all__ = ["binned", "sampled_scores", "score_contents", "scored_rows", "thinned"]
 
@@ -26,15 +27,19 @@ MAX_PAIRS = 250
 MAX_ROWS = 500
 """Residuals that are drawn."""
 SMALLEST_BIN, MOST_BINS = 12, 12
+FEWEST = 5
+"""Residuals at one value that are compared with others; below, the law of the statistic is not that of a test."""
 CHANCE = 0.01
 """Probability that residuals which do not depend on something are said to do so."""
 
 
-def score_contents(posterior: Posterior | CoordinatePosterior, relevant: Sequence[int]) -> dict[str, Any]:
+def score_contents(
+    posterior: Posterior | CoordinatePosterior, relevant: Sequence[Variable]
+) -> dict[str, Any]:
     """Leave-one-out scores for a report.
 
     ``scored``, ``values``, ``samples``, ``summary``, ``pit``, ``calibration``, ``pairs`` and ``residuals``, these also
-    against the inputs ``relevant``; or only ``missing``, the reason why there are none, and the residuals of the fit if the
+    against the variables ``relevant``; or only ``missing``, the reason why there are none, and the residuals of the fit if the
     estimate is not linear in y. Scores in units of y, and R^2, are given for each output.
     """
     approximate = isinstance(posterior, ApproximatePosterior | CoordinatePosterior)
@@ -73,18 +78,26 @@ def score_contents(posterior: Posterior | CoordinatePosterior, relevant: Sequenc
             "high": high / report.pit.size,
         },
         "pairs": {"noise": theory[kept], "residual": residuals[kept]},
-        "residuals": _residuals(report, observed[rows], points[rows][:, relevant]),
+        "residuals": _residuals(report, observed[rows], _coordinates(relevant, points[rows])),
     }
 
 
-def _of_fit(posterior: CoordinatePosterior, rows: IntArray, relevant: Sequence[int]) -> list[dict[str, Any]]:
+def _of_fit(
+    posterior: CoordinatePosterior, rows: IntArray, relevant: Sequence[Variable]
+) -> list[dict[str, Any]]:
     """Residuals of samples that the estimate has seen."""
     points, y = observations(posterior)
     X, y = points[rows], y[rows]
     scale = posterior.observed.scale[rows] / (1.0 if posterior.level is None else posterior.level(X))
     law = posterior.distribution(X, "observation", noise_scale=scale)
     observed = y if posterior.transform is None else posterior.transform.inverse(y)
-    return _residuals(ScoreReport.of(law, observed[:, 0], posterior.noise), observed, X[:, relevant])
+    return _residuals(
+        ScoreReport.of(law, observed[:, 0], posterior.noise), observed, _coordinates(relevant, X)
+    )
+
+
+def _coordinates(relevant: Sequence[Variable], points: FloatArray) -> FloatArray:
+    return np.column_stack([variable.coordinate(points) for variable in relevant])
 
 
 def _columns(values: Any) -> FloatArray:
@@ -104,16 +117,24 @@ def _residuals(report: ScoreReport, observed: FloatArray, X: FloatArray) -> list
 
 
 def binned(x: FloatArray, residual: FloatArray) -> dict[str, Any]:
-    """Means and standard deviations of residuals in bins of x with equal numbers, and whether they differ by more than chance."""
+    """Means and standard deviations of residuals in bins of x, and whether they differ by more than chance.
+
+    A bin is a value of x if there are few of them; otherwise, bins have equal numbers of residuals.
+    """
     n = len(x)
-    order = np.argsort(x, kind="stable")
-    groups = np.array_split(order, int(np.clip(n // SMALLEST_BIN, 1, MOST_BINS)))
+    values, value = np.unique(x, return_inverse=True)
+    if len(values) <= MOST_BINS:
+        groups = [np.flatnonzero(value == k) for k in range(len(values))]
+    else:
+        order = np.argsort(x, kind="stable")
+        groups = np.array_split(order, int(np.clip(n // SMALLEST_BIN, 1, MOST_BINS)))
     mean = np.array([residual[group].mean() for group in groups])
     std = np.array([residual[group].std(ddof=1) if len(group) > 1 else 0.0 for group in groups])
     error = std / np.sqrt([len(group) for group in groups])
     depends = False
-    if len(groups) > 2 and np.ptp(residual) > 0:
-        depends = bool(kruskal(*(residual[group] for group in groups)).pvalue < CHANCE)
+    if len(groups) > 1 and np.ptp(residual) > 0:
+        judged = [residual[group] for group in groups if len(group) >= FEWEST]
+        depends = len(judged) > 1 and bool(kruskal(*judged).pvalue < CHANCE)
     return {
         "x": np.array([np.median(x[group]) for group in groups]),
         "mean": mean,

@@ -1,3 +1,9 @@
+/* "variance of speed [m/s]" needs its unit squared; units are in brackets at the end of a name. */
+const variance = (name) => {
+  const [whole, before, inner] = name.match(/^(.*?)(?:\s*\[|\s\()([^()[\]]{1,20})[)\]]\s*$/) || [];
+  return whole ? `variance of ${before} [${/^[^\W\d]+$/u.test(inner) ? inner : `(${inner})`}²]` : `variance of ${name}`;
+};
+
 /* The prediction along one input of a model. */
 class Slice {
   constructor(model, part, name) {
@@ -32,7 +38,7 @@ class Slice {
   }
 
   explain() {
-    const { part, model: { report } } = this, base = part.base.map(({ name, value }) => `${name} = ${show(value)}`).join(", ");
+    const { part, model: { report } } = this, base = part.base.map(({ name, value }) => `${name} = ${typeof value === "string" ? value : show(value)}`).join(", ");
     const follow = part.follow.length > 1 ? `${part.follow.slice(0, -1).join(", ")} and ${part.follow.at(-1)}` : part.follow[0];
     const { samples } = report.summary, { shown } = report.data;
     return [
@@ -46,14 +52,18 @@ class Slice {
 
   draw() {
     const { part, model: { report, output, causes: CAUSES } } = this, target = report.targets[output];
+    const label = report.labels[output], { values } = part;
     const mean = part.mean[output], data = part.data.y[output], scale = report.scales[output];
     const shifted = (law, end) => part.tubes[law][end].map((value, k) => mean[k] + scale * value);
     const curves = Object.fromEntries(Object.keys(this.laws).map((law) => [law, [shifted(law, "low"), shifted(law, "high")]]));
     const opacity = part.data.nearness.map((value) => value ** 2);
     const near = data.filter((_, k) => opacity[k] >= 0.05);
-    const x = extent(part.x);
+    const faint = Math.max(0.3, Math.min(1, Math.sqrt(200 / near.length)));
+    const x = values.length ? [-0.5, values.length - 0.5] : extent(part.x);
+    /* samples of one value of a category stand beside each other */
+    const beside = (k) => (values.length ? ((k * 0.618) % 1 - 0.5) * 0.5 : 0);
     const y = padded(extent([...curves.observation.flat(), ...curves.function.flat(), ...near]));
-    const names = { xLabel: part.input, yLabel: target };
+    const names = { values, xLabel: part.input, yLabel: target };
 
     const tubes = chart(this.find(".tubes .plot"), {
       ...names, x, y, height: 380,
@@ -62,12 +72,12 @@ class Slice {
     for (const law of Object.keys(curves).reverse()) tubes.area(part.x, ...curves[law], `area ${law}`);
     tubes.line(part.x, mean, "mean");
     data.forEach((value, k) => {
-      if (opacity[k] >= 0.05) tubes.point(part.data.x[k], value, opacity[k]);
+      if (opacity[k] >= 0.05) tubes.point(part.data.x[k] + beside(k), value, faint * opacity[k]);
     });
     tubes.hover((px) => {
       const k = nearest(part.x, px);
       return [part.x[k], [
-        `${part.input} = ${show(part.x[k])}`,
+        `${part.input} = ${place(part, part.x[k])}`,
         `mean ${show(mean[k])}`,
         ...Object.entries(this.laws).map(([law, name]) => `${name}, ${level}: ${interval(curves[law][0][k], curves[law][1][k])}`),
       ]];
@@ -79,14 +89,14 @@ class Slice {
     }
     const all = sums.at(-1);
     const causes = chart(this.find(".causes .plot"), {
-      xLabel: part.input, yLabel: `variance of ${target}`, x, y: [0, 1.05 * extent(all)[1]], height: 240,
+      values, xLabel: part.input, yLabel: variance(label), x, y: [0, 1.05 * extent(all)[1]], height: 240,
       describe: `Variance by cause along ${part.input}`,
     });
     Object.keys(CAUSES).forEach((cause, k) => causes.area(part.x, sums[k], sums[k + 1], `area ${cause}`));
     causes.hover((px) => {
       const k = nearest(part.x, px);
       return [part.x[k], [
-        `${part.input} = ${show(part.x[k])}`,
+        `${part.input} = ${place(part, part.x[k])}`,
         ...Object.entries(CAUSES).map(([cause, name]) => {
           const value = scale ** 2 * part.variance[cause][k];
           return `${name}: ${show(value)} (${Math.round((100 * value) / all[k])} %)`;
@@ -94,21 +104,21 @@ class Slice {
       ]];
     }, (px) => this.choose(px));
     this.marks = [[tubes, tubes.vertical("chosen")], [causes, causes.vertical("chosen")]];
-    if (part.level) this.marks.push(this.drawLevel(x, target, scale));
+    if (part.level) this.marks.push(this.drawLevel(x, label, scale));
     this.choose();
   }
 
   drawLevel(x, target, scale) {
     const { part } = this, [std, low, high] = ["std", "low", "high"].map((name) => part.level[name].map((value) => scale * value));
     const drawn = chart(this.find(".level .plot"), {
-      xLabel: part.input, yLabel: `noise of ${target}`, x, y: [0, 1.05 * Math.max(extent(std)[1], Math.min(extent(high)[1], 3 * extent(std)[1]))],
+      values: part.values, xLabel: part.input, yLabel: `noise of ${target}`, x, y: [0, 1.05 * Math.max(extent(std)[1], Math.min(extent(high)[1], 3 * extent(std)[1]))],
       height: 240, describe: `Noise level along ${part.input}`,
     });
     drawn.area(part.x, low, high, "area observation");
     drawn.line(part.x, std, "observation");
     drawn.hover((px) => {
       const k = nearest(part.x, px);
-      return [part.x[k], [`${part.input} = ${show(part.x[k])}`, `noise ${show(std[k])} (${interval(low[k], high[k])})`]];
+      return [part.x[k], [`${part.input} = ${place(part, part.x[k])}`, `noise ${show(std[k])} (${interval(low[k], high[k])})`]];
     }, (px) => this.choose(px));
     return [drawn, drawn.vertical("chosen")];
   }
@@ -119,7 +129,7 @@ class Slice {
     if (typeof x === "number") this.slider.value = nearest(part.at.map((k) => part.x[k]), x);
     const position = Number(this.slider.value), k = part.at[position];
     const mean = part.mean[output][k], scale = report.scales[output];
-    const caption = `${part.input} = ${show(part.x[k])}`;
+    const caption = `${part.input} = ${place(part, part.x[k])}`;
     this.find("label").textContent = caption;
     const intervals = Object.entries(this.laws).map(
       ([law, name]) => `${name} ${interval(mean + scale * part.tubes[law].low[k], mean + scale * part.tubes[law].high[k])}`);
@@ -127,7 +137,7 @@ class Slice {
       ([cause, name]) => `${name} ${show(scale * Math.sqrt(part.variance[cause][k]))}`);
     this.slider.setAttribute("aria-valuetext", `${caption}, mean ${show(mean)}`);
     this.find(".readout").textContent =
-      `Mean ${show(mean)}. ${level} intervals: ${intervals.join("; ")}. Standard deviations: ${stds.join("; ")}.`;
+      `Mean ${show(mean)}. ${level} intervals: ${intervals.join("; ")}. Standard deviations${report.summary.transform && " on the transformed scale"}: ${stds.join("; ")}.`;
     for (const [drawn, mark] of this.marks) drawn.move(mark, part.x[k]);
     this.drawDensity(position, mean, caption);
   }

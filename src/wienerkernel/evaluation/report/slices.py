@@ -16,9 +16,11 @@ from ...law.mixed import MixedLaw
 from ...losses.posterior import CoordinatePosterior, DrawnWeights
 from ...noise.level import Level
 from ...posterior import Posterior
+from ...posterior.distribution import PredictiveDistribution
 from ...posterior.separate import causes
 from ...smoother.samples import Samples
 from ..relevance import exclusive
+from .variables import Variable
 
 __all__ = [
     "COVERAGE",
@@ -81,6 +83,10 @@ class Path:
     high: float
     coefficients: FloatArray
 
+    def onto(self, points: FloatArray) -> FloatArray:
+        """The points of the path with the values of input j of ``points`` (m, d)."""
+        return self(points[:, self.j])
+
     def __call__(self, x: FloatArray) -> FloatArray:
         """The points (m, d) at values x (m,) of input j; beyond the data, inputs that follow stay constant."""
         points = np.tile(self.base, (len(x), 1))
@@ -99,14 +105,34 @@ class Path:
         return self(np.linspace(self.low - margin, self.high + margin, n))
 
 
+@dataclass(frozen=True)
+class Choices:
+    """The values of a category, with the other inputs of the sample ``base`` (d,); has the methods of `Path`."""
+
+    columns: list[int]
+    base: FloatArray
+    follow: tuple[int, ...] = ()
+
+    def onto(self, points: FloatArray) -> FloatArray:
+        """``base`` with the category of each of ``points`` (m, d)."""
+        moved = np.tile(self.base, (len(points), 1))
+        moved[:, self.columns] = points[:, self.columns]
+        return moved
+
+    def sweep(self, n: int) -> FloatArray:  # noqa: ARG002
+        """One point for each value."""
+        points = np.tile(self.base, (len(self.columns), 1))
+        points[:, self.columns] = np.eye(len(self.columns))
+        return points
+
+
 def path(points: FloatArray, j: int) -> Path:
     """The path along input j through samples (n, d).
 
     With all others fixed, the points would be far from the data where inputs are correlated.
     """
     spread = np.where(np.ptp(points, axis=0) > 0, points.std(axis=0), 1.0)
-    distance = np.sum(((points - np.median(points, axis=0)) / spread) ** 2, axis=1)
-    base = np.asarray(points[np.argmin(distance)])
+    base = _middle(points)
     low, high = float(points[:, j].min()), float(points[:, j].max())
     none = Path(j, base, np.zeros(0, dtype=int), low, high, np.zeros((0, 0)))
     n = len(points)
@@ -122,18 +148,25 @@ def path(points: FloatArray, j: int) -> Path:
     return Path(j, base, follow, low, high, coefficients[:, follow])
 
 
+def _middle(points: FloatArray) -> FloatArray:
+    """The sample nearest the median."""
+    spread = np.where(np.ptp(points, axis=0) > 0, points.std(axis=0), 1.0)
+    distance = np.sum(((points - np.median(points, axis=0)) / spread) ** 2, axis=1)
+    return np.asarray(points[np.argmin(distance)])
+
+
 def slices(
     posterior: Posterior | CoordinatePosterior,
     points: FloatArray,
     outputs: FloatArray,
     shown: IntArray,
-    inputs: list[int],
-    names: list[str],
+    chosen: list[Variable],
+    every: list[Variable],
 ) -> list[dict[str, Any]]:
-    """One slice for each of some ``inputs``.
+    """One slice for each of the ``chosen`` of ``every`` variable.
 
-    ``shown`` are the indices of the samples that are drawn, ``names`` those of all inputs. Tubes, variances and densities
-    do not include the scales of the outputs.
+    ``shown`` are the indices of the samples that are drawn. Tubes, variances and densities do not include the scales of the
+    outputs. With a transform, means, tubes and densities are on the scale of y, variances and the noise level are not.
     """
     d = points.shape[1]
     kernel = (
@@ -143,41 +176,53 @@ def slices(
     n_grid = 121 if d == 1 and not slow else 61 if d <= 3 or not slow else 31
     stride = 3 if d <= 3 or slow else 6
     parts = []
-    for j in inputs:
-        along = path(points, j)
-        fixed = [k for k in range(d) if k != j and k not in along.follow]
+    for variable in chosen:
+        along = (
+            Choices(variable.columns, _middle(points))
+            if variable.values
+            else path(points, variable.columns[0])
+        )
+        others = [other for other in every if other is not variable]
+        follow = [other for other in others if set(other.columns) & set(along.follow)]
+        grid = along.sweep(n_grid)
         parts.append(
             {
-                "input": names[j],
-                "base": [{"name": names[k], "value": along.base[k]} for k in fixed],
-                "follow": [names[k] for k in along.follow],
+                "input": variable.name,
+                "values": list(variable.values),
+                "base": [
+                    {"name": other.name, "value": other.at(along.base)}
+                    for other in others
+                    if other not in follow
+                ],
+                "follow": [other.name for other in follow],
                 "data": {
-                    "x": points[shown, j],
+                    "x": variable.coordinate(points[shown]),
                     "y": _moved(posterior, points[shown], outputs[shown], along).T,
                     "nearness": nearness(kernel, points[shown], along),
                 },
-                **_curve(posterior, along.sweep(n_grid), j, stride),
+                "x": variable.coordinate(grid),
+                **_curve(posterior, grid, 1 if variable.values else stride),
             }
         )
     return parts
 
 
 def _moved(
-    posterior: Posterior | CoordinatePosterior, points: FloatArray, outputs: FloatArray, along: Path
+    posterior: Posterior | CoordinatePosterior, points: FloatArray, outputs: FloatArray, along: Path | Choices
 ) -> FloatArray:
     """Samples (n, n_y) as they would be on the slice: the mean there plus their residuals."""
-    onto = along(points[:, along.j])
-    if np.array_equal(onto, points):
-        return outputs
-    return outputs + _mean(posterior, onto) - _mean(posterior, points)
+    onto = along.onto(points)
+    if not np.array_equal(onto, points):
+        outputs = outputs + _mean(posterior, onto) - _mean(posterior, points)
+    return outputs if posterior.transform is None else posterior.transform.inverse(outputs)
 
 
-def nearness(kernel: Any, points: FloatArray, along: Path) -> FloatArray:
+def nearness(kernel: Any, points: FloatArray, along: Path | Choices) -> FloatArray:
     """Absolute prior correlation (n,) of f at each sample with f at the same x_j on the slice.
 
     It is 1 on the slice, and is rounded to three digits.
     """
-    onto = along(points[:, along.j])
+    onto = along.onto(points)
     if np.array_equal(onto, points):
         return np.ones(len(points))
     cross = np.diagonal(arrays.as_numpy(kernel(points, onto)))
@@ -185,25 +230,25 @@ def nearness(kernel: Any, points: FloatArray, along: Path) -> FloatArray:
     return np.round(np.divide(np.abs(cross), scale, out=np.zeros_like(scale), where=scale > 0), 3)
 
 
-def _curve(
-    posterior: Posterior | CoordinatePosterior, grid: FloatArray, j: int, stride: int
-) -> dict[str, Any]:
+def _curve(posterior: Posterior | CoordinatePosterior, grid: FloatArray, stride: int) -> dict[str, Any]:
     """Mean, tubes, variances and noise level along a slice, and densities at every ``stride``-th of its points."""
     parts = posterior.common_uncertainty(grid)
     at = np.arange(0, len(grid), stride)
-    mean = _mean(posterior, grid)
-    # the laws are those of deviations from the mean, except where the estimate is not linear in y
-    center = mean[:, 0] if isinstance(posterior, CoordinatePosterior) else np.zeros(len(grid))
+    transformed = posterior.transform is not None
+    mean = _predicted(posterior, grid)
+    # the laws are those of deviations from the mean, except on another scale, or where the estimate is not linear in y
+    absolute = transformed or isinstance(posterior, CoordinatePosterior)
+    center = mean[:, 0] if absolute else np.zeros(len(grid))
     tubes, laws = {}, {}
     for of in posterior.laws:
-        low, high = posterior.distribution(grid, of).law.ppf(TAILS) - center
+        along, some = (posterior.distribution(points, of) for points in (grid, grid[at]))
+        low, high = (along if transformed else along.law).ppf(TAILS) - center
         tubes[of] = {"low": low, "high": high}
-        laws[of] = density = densities(posterior.distribution(grid[at], of).law, _bandwidth(posterior, of))
+        laws[of] = density = densities(some if transformed else some.law, _bandwidth(posterior, of))
         if density is not None:
             density["y"] -= center[at, None]
             density["mean"] = density["mean"] - center[at]
     return {
-        "x": grid[:, j],
         "mean": mean.T,
         "tubes": tubes,
         "variance": {cause: getattr(parts, cause) for cause in causes(posterior)},
@@ -226,6 +271,13 @@ def noise_level(
     return {"std": std, "low": std * np.exp(-error), "high": std * np.exp(error)}
 
 
+def _predicted(posterior: Posterior | CoordinatePosterior, grid: FloatArray) -> FloatArray:
+    """The prediction of each output, (m, n_y); with a transform, the mean of a new observation."""
+    if posterior.transform is None:
+        return _mean(posterior, grid)
+    return np.asarray(posterior.distribution(grid, "observation").mean())[:, None]
+
+
 def _mean(posterior: Posterior | CoordinatePosterior, grid: FloatArray) -> FloatArray:
     """Mean of each output, (m, n_y)."""
     return arrays.as_numpy(posterior.mean(grid)).reshape(len(grid), -1)
@@ -239,7 +291,9 @@ def _bandwidth(posterior: Posterior | CoordinatePosterior, of: str) -> float:
     return float(0.9 * len(weights.draws) ** -0.2)
 
 
-def densities(law: LinearCombination | MixedLaw, bandwidth: float = 0.0) -> dict[str, FloatArray] | None:
+def densities(
+    law: LinearCombination | MixedLaw | PredictiveDistribution, bandwidth: float = 0.0
+) -> dict[str, FloatArray] | None:
     """``y`` and ``pdf`` (m, k) of each law between its far quantiles, ``mean`` and ``std`` (m,); None if it is discrete.
 
     With a bandwidth, in units of the standard deviation, the density is the mean over an interval of twice this width.
