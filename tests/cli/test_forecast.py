@@ -2,6 +2,8 @@
 
 import csv
 import sys
+from calendar import monthrange
+from datetime import datetime
 
 import numpy as np
 import pytest
@@ -85,7 +87,7 @@ def test_a_series(run, series, tmp_path):
     )
     assert code == 0, said
     table = rows(out)
-    assert [row["year"] for row in table] == ["1960.0", "1961.0", "1962.0", "1963.0"]
+    assert [row["year"] for row in table] == ["1960", "1961", "1962", "1963"]
     system = Dynamics.from_trajectories(x, lags=2, model=WienerKernelRegressor())
     expected = system.rollout(x[-2:], steps=4, n_paths=300, random_state=0)
     np.testing.assert_allclose(
@@ -174,7 +176,7 @@ def test_a_season_and_the_report(run, tmp_path, monkeypatch):
         (["--target", "level", "--time", "level"], 2, "named twice"),
         (["--target", "year", "--time", "level"], 1, "must increase in equal steps"),
         (["--target", "level", "--trajectory", "run"], 1, "no column 'run'"),
-        (["--target", "level", "--figure", "figure.docx", "--paths", 10], 1, "PNG, PDF or SVG"),
+        (["--target", "level", "--figure", "figure.docx"], 2, "PNG, PDF or SVG"),
     ],
 )
 def test_mistakes(run, series, arguments, code, message):
@@ -195,3 +197,27 @@ def test_times_can_be_dates(run, tmp_path):
     assert "goes from 2024-02-09 to 2024-02-13 where the usual step is 1 days; without --time" in said
     path.write_text("day,level\n" + "mon,1\ntue,2\n" * 5)
     assert "has texts, but --time needs numbers, or dates" in run(path, "-t", "level", "--time", "day")[2]
+
+
+@pytest.mark.parametrize(
+    ("start", "expected"),
+    [
+        ("2023-01-15", ["2024-12-15", "2025-01-15"]),
+        ("2023-01-31", ["2024-12-31", "2025-01-31"]),
+        ("2023-01-01 06:30:00", ["2024-12-01 06:30:00", "2025-01-01 06:30:00"]),
+    ],
+)
+def test_times_can_be_months(run, tmp_path, start, expected):
+    path, out = tmp_path / "months.csv", tmp_path / "out.csv"
+    first, lines = datetime.fromisoformat(start), ["month,level"]
+    for k in range(23):
+        year, month = 2023 + k // 12, k % 12 + 1
+        day = min(first.day, monthrange(year, month)[1])
+        lines.append(f"{first.replace(year=year, month=month, day=day)},{np.sin(k):.4f}")
+    path.write_text("\n".join(lines) + "\n")
+    arguments = [path, "-t", "level", "--time", "month", "--horizon", 2, "--paths", 20]
+    code, _, said = run(*arguments, "-o", out)
+    assert code == 0, said
+    assert [row["month"] for row in rows(out)] == expected
+    path.write_text("\n".join(lines[:9] + lines[10:]) + "\n")
+    assert "must increase in equal steps" in run(*arguments)[2]

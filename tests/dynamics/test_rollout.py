@@ -11,6 +11,7 @@ from wienerkernel import RBF, Dynamics, Linear, WienerKernelRegressor
 from wienerkernel.dynamics import seasonal_inputs, simulation
 from wienerkernel.dynamics.causes import split_by_cause
 from wienerkernel.experiments.system import GAMMA, kernel, truth
+from wienerkernel.transform import BoxCox
 
 mpl.use("Agg")
 N = 100_000
@@ -271,6 +272,30 @@ def test_a_transform_holds_for_past_states_as_well():
         x, learns="increment", model=WienerKernelRegressor(transform="yeo-johnson")
     )
     assert not grown.lags_transformed
+
+
+def test_a_state_at_the_end_of_its_domain_is_seen_there():
+    rng = np.random.default_rng(7)
+    transform = BoxCox(0.5, 1.0, free=False)  # onto values above -2
+    x = transform.inverse(rng.normal(-1.0, 0.2, 60))
+    model = WienerKernelRegressor(Linear(), noise="norm(0, 1)", tuning=None, trend=None, transform=transform)
+    system = Dynamics.from_trajectories(x, model=model)
+    r = system.rollout(x[-1:], steps=2, n_paths=400, causes=False, of="estimate", random_state=0)
+    ended = r.states[:, 1, 0] == 0
+    assert 20 < np.count_nonzero(ended) < 380
+    first, second = r._last[1][ended, :, 0].T
+    np.testing.assert_allclose(second / -2.0, first / transform(x[-1]), rtol=1e-6)  # a path is linear
+    assert r.distribution(1).cdf([1e-300])[0] == pytest.approx(np.mean(ended), abs=0.1)
+
+
+def test_growth_that_a_transform_amplifies_is_reported():
+    z = np.linspace(-2, 2, 20)[:, None]
+    model = WienerKernelRegressor(Linear(), noise="norm(0, 0.5)", tuning=None, trend=None, transform="log")
+    system = Dynamics(model.fit(z, np.exp(1.3 * z[:, 0])), lags_transformed=True)
+    with pytest.warns(UserWarning, match="of 500 paths diverge"):
+        r = system.rollout([np.exp(0.5)], steps=10, n_paths=500, causes=False, random_state=0)
+    assert np.nanmax(r.states) < 1010 * np.exp(2.6)
+    assert 0 < np.mean(r.diverged) < 0.9
 
 
 def test_a_forecast_starts_at_the_end_of_the_data():

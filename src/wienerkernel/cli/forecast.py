@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from calendar import monthrange
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -20,6 +23,7 @@ from .console import (
     show,
     working,
 )
+from .figure import check_figure
 from .fit import checked_noise, parsed_kernel
 
 if TYPE_CHECKING:
@@ -46,7 +50,8 @@ def forecast(
         ),
     ] = "1",
     time: Annotated[
-        str | None, option("Column with the time, numbers or dates in equal steps.", "NAME", "row numbers")
+        str | None,
+        option("Column with the time: numbers, dates or months in equal steps.", "NAME", "row numbers"),
     ] = None,
     trajectory: Annotated[
         str | None, option("Column that names the trajectory of each row.", "NAME", "one trajectory")
@@ -101,9 +106,11 @@ def forecast(
     candidates = _lags(lags)
     law = checked_noise(noise, "likelihood")
     parsed_kernel(kernel)  # reports errors before the data are read
-    for path in (output, figure, save):
+    for path in (output, save):
         if path is not None and str(path) != "-":
             may_write(path, force)
+    if figure is not None:
+        check_figure(figure, force)
     states, drivers = listed(target), listed(inputs or "")
     with notes():
         X, U, times, clock = _read(data, states, drivers, time, trajectory)
@@ -196,7 +203,7 @@ def _read(
     parts, n = np.split(values, cuts), len(states)
     times = [part[:, -1] if time else np.arange(1.0, len(part) + 1) for part in parts]
     for t in times:
-        steps = np.diff(t)
+        steps = np.diff(_in_months(t, clock)[0])
         if len(steps) and (steps.min() <= 0 or steps.max() > 1.01 * steps.min()):
             row = int(np.argmax(np.abs(steps - np.median(steps))))
             start, end = (clock.text([at]) if clock else f"{at:g}" for at in t[row : row + 2])
@@ -206,6 +213,41 @@ def _read(
                 f"step is {np.median(steps):g}{unit}; without --time, each row is a step"
             )
     return [part[:, :n] for part in parts], [part[:, n : n + len(inputs)] for part in parts], times, clock
+
+
+def _in_months(times: FloatArray, clock: Column | None) -> tuple[FloatArray, Callable[[float], str] | None]:
+    """Dates that fall on one day of the month, or on its last, as numbers of months, and their texts; others as they are."""
+    if clock is None or clock.kind != "date" or len(times) < 2:
+        return times, None
+    import numpy as np
+
+    dates = [datetime.fromisoformat(clock.text([at])) for at in times]
+    first, next_days = dates[0], {(date + timedelta(days=1)).day for date in dates}
+    at_end = next_days == {1}
+    if len({date.time() for date in dates}) > 1 or (len({date.day for date in dates}) > 1 and not at_end):
+        return times, None
+
+    def text(month: float) -> str:
+        year, rest = divmod(round(month), 12)
+        days = monthrange(year, rest + 1)[1]
+        date = first.replace(year=year, month=rest + 1, day=days if at_end else min(first.day, days))
+        return clock.text(clock.values(date.isoformat()))
+
+    return np.array([12.0 * date.year + date.month - 1 for date in dates]), text
+
+
+def _times_ahead(times: FloatArray, clock: Column, horizon: int) -> list[Any]:
+    """The times of the forecast, as in the column."""
+    import numpy as np
+
+    known, text = _in_months(times, clock)
+    ahead = known[-1] + np.arange(1, horizon + 1) * (known[-1] - known[-2] if len(known) > 1 else 1.0)
+    if text is not None:
+        return [text(at) for at in ahead]
+    if clock.kind == "date":
+        return [clock.text([at]) for at in ahead]
+    rounded = [float(f"{at:.12g}") for at in ahead]
+    return [int(at) for at in rounded] if all(at.is_integer() for at in rounded) else rounded
 
 
 def _future(file: Path | None, inputs: list[str], horizon: int, U: FloatArray) -> FloatArray:
@@ -238,8 +280,7 @@ def _columns(rollout: Rollout, times: FloatArray, interval: float, clock: Column
     )
     columns: dict[str, Any] = {"step": np.repeat(steps, n_x)}
     if clock is not None:
-        ahead = np.repeat(times[-1] + steps * (times[-1] - times[-2] if len(times) > 1 else 1.0), n_x)
-        columns[clock.name] = [clock.text([at]) for at in ahead] if clock.kind == "date" else ahead
+        columns[clock.name] = [at for at in _times_ahead(times, clock, len(steps)) for _ in range(n_x)]
     columns["state"] = list(rollout.names) * rollout.steps
     curves = {"mean": rollout.mean()[1:], "lower": lower, "median": median, "upper": upper}
     columns |= {name: values.ravel() for name, values in curves.items()}
@@ -285,8 +326,5 @@ def _draw(rollout: Rollout, history: FloatArray, interval: float, file: Path, fo
     handles, labels = axes[0].get_legend_handles_labels()
     style: dict[str, Any] = {"frameon": False, "fontsize": 8, "columnspacing": 1, "handlelength": 1.2}
     figure.legend(handles[::-1], labels[::-1], loc="outside upper center", ncols=len(labels), **style)
-    kind = file.suffix.lstrip(".").lower() or "png"
-    if kind not in figure.canvas.get_supported_filetypes():
-        raise ValueError(f"{file}: figures are written as PNG, PDF or SVG")
     with atomic_write(file, overwrite=force) as stream:
-        figure.savefig(stream, format=kind, dpi=150)
+        figure.savefig(stream, format=file.suffix[1:].lower(), dpi=150)

@@ -30,8 +30,9 @@ Policy = Callable[[int, FloatArray], ArrayLike]
 
 MEMORY, DEVICE_MEMORY = 2**28, 2**34
 """Bytes that the visited points of the paths in progress may take, on a CPU and on a GPU, which many paths keep busy."""
-DIVERGED = 1e8
-"""Distance from the data, in their ranges, from which on a path counts as diverged."""
+DIVERGED, DIVERGED_TRANSFORMED = 1e8, 1e3
+"""Distance from the data, in their ranges, from which on a path counts as diverged; the second for states with a transform,
+whose inverse makes a power or an exponential of linear growth."""
 UNRELATED = 1e-4
 """Correlation of f(x) with all data below which the model has no information about f(x)."""
 EXAMINED = 256
@@ -77,9 +78,18 @@ def simulate(
     def runs() -> Iterator[tuple[slice, None]]:
         for rows in arrays.slices(n_paths, chunk):
             group = _Group(
-                parts, rows.stop - rows.start, bits, factors, copies, of, features, points, roots, generator
+                parts,
+                rows.stop - rows.start,
+                bits,
+                factors,
+                copies,
+                of,
+                features,
+                points,
+                roots,
+                lag_transforms,
+                generator,
             )
-            group.transformed = any(lag_transforms)
             initial = group.spread(start, generator, lags[0])
             history, state = transformed(initial, lag_transforms), initial[:, :, 0]
             outcomes[rows, :, 0] = state
@@ -99,7 +109,7 @@ def simulate(
 
     for _ in shown(runs(), n_paths * steps, verbose, "steps of paths"):
         pass
-    transforms = tuple(part.transform for part in parts for _ in range(part.states.stop - part.states.start))
+    transforms = _transforms(parts)
     diverged = np.any(np.isnan(outcomes), axis=(1, 2, 3))
     _report_divergence(outcomes, diverged, names)
     split = None
@@ -120,13 +130,25 @@ def simulate(
     )
 
 
-def _on_scales(outcomes: FloatArray, transforms: tuple[Transform | None, ...]) -> FloatArray:
-    """Outcomes on the scales of the transforms; states at the end of a domain have its value just inside."""
+def _transforms(parts: Sequence[Part]) -> tuple[Transform | None, ...]:
+    """Of each state."""
+    return tuple(part.transform for part in parts for _ in range(part.states.stop - part.states.start))
+
+
+def _bounds(data: FloatArray, factor: Any) -> tuple[FloatArray, FloatArray]:
+    """Mean of each column, and the distance from it from which on a path has diverged."""
+    return data.mean(axis=0), factor * np.maximum(np.ptp(data, axis=0), 1e-300)
+
+
+def _on_scales(
+    states: FloatArray, transforms: tuple[Transform | None, ...], otherwise: float | FloatArray = 0.0
+) -> FloatArray:
+    """States on the scales of the transforms, those at the end of a domain just inside; ``otherwise`` if not finite there."""
     if not any(transforms):
-        return outcomes
-    tiny = np.finfo(float).tiny
-    values = transformed(outcomes, transforms)
-    return np.where(np.isnan(values), transformed(np.full_like(outcomes, tiny), transforms), values)
+        return states
+    inside = np.where(states == 0, np.finfo(float).tiny, states)
+    values = transformed(inside, transforms)
+    return np.where(np.isfinite(values), values, otherwise)
 
 
 def _root(part: Part, of: str, features: Any, points: int) -> PriorRoot | None:
@@ -151,18 +173,23 @@ class _Group:
         features: Any,
         points: int,
         roots: list[PriorRoot | None],
+        lag_transforms: tuple[Transform | None, ...],
         generator: Any,
     ) -> None:
         self.parts, self.n, self.copies, self.bits, self.factors = parts, n, copies, bits, factors
+        self.lag_transforms = (
+            lag_transforms  # whether the models see past states on the scale of the next one
+        )
         self.functions = [
             Functions(part.posterior, n, of, features, generator, copies, points, root)
             for part, root in zip(parts, roots, strict=True)
         ]
-        self.transformed = False  # whether the models see past states on the scale of the next one
         self.nodes = [part.draw_nodes(n * copies, generator).reshape(n, copies) for part in parts]
         places = arrays.as_numpy(parts[0].posterior.smoother.places)
-        self.center = places.mean(axis=0)
-        self.limit = DIVERGED * np.maximum(np.ptp(places, axis=0), 1e-300)
+        self.center, self.limit = _bounds(places, DIVERGED)
+        states = [x if T is None else T.inverse(x) for x, T in zip(places.T, lag_transforms, strict=False)]
+        factor = [DIVERGED if T is None else DIVERGED_TRANSFORMED for T in _transforms(parts)]
+        self.state_center, self.state_limit = _bounds(np.stack(states, axis=1), np.array(factor))
 
     def _copy(self, cause: str) -> Any:
         """Which copy of a cause each combination has."""
@@ -176,15 +203,15 @@ class _Group:
     def step(
         self, history: FloatArray, past: FloatArray, base: FloatArray, generator: Any
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Next states and their values on the scale of the models, (n, V, n_x); location and scale of their law for the
-        first combination, (n, n_x).
+        """Next states and what models see of them, (n, V, n_x); location and scale of their law for the first combination,
+        (n, n_x).
         """
-        n, vertices = history.shape[:2]
+        n, vertices, _, n_x = history.shape
         Z = np.concatenate([history.reshape(n, vertices, -1), past], axis=2)
         lost = ~np.all(np.abs(Z - self.center) < self.limit, axis=2)  # also where it is NaN
         Z = np.where(lost[:, :, None], self.center, Z)
         flat, copy = Z.reshape(n * vertices, -1), self._copy("process")
-        state, seen, location, scale = (np.empty((n, vertices, history.shape[3])) for _ in range(4))
+        state, values, location, scale = (np.empty((n, vertices, n_x)) for _ in range(4))
         for part, functions, nodes in zip(self.parts, self.functions, self.nodes, strict=True):
             at = part.states
             location[:, :, at] = arrays.as_numpy(functions.own(Z)) * part.posterior.output_scale
@@ -193,13 +220,12 @@ class _Group:
                 scale[:, :, at] = part.noise_scale(flat, nodes[:, copy].ravel()).reshape(value.shape)
                 draws = [law.rvs((n, self.copies), random_state=generator)[:, copy] for law in part.laws]
                 value = value + scale[:, :, at] * np.stack(draws, axis=-1)
-            seen[:, :, at] = value
+            values[:, :, at] = value
             state[:, :, at] = value if part.transform is None else part.transform.inverse(value)
         state = state + base
-        seen = seen if self.transformed else state
-        n_x = state.shape[2]
-        near = np.abs(seen - self.center[:n_x]) < self.limit[:n_x]
-        gone = lost | ~np.all(near & np.isfinite(state), axis=2)
+        near = np.abs(state - self.state_center) < self.state_limit
+        gone = lost | ~np.all(near, axis=2)
+        seen = _on_scales(state, self.lag_transforms, values)
         state[gone] = seen[gone] = np.nan
         return state, seen, location[:, 0], scale[:, 0]
 
@@ -257,7 +283,7 @@ def warn_of_unexplored(
     spans = np.where(high > low, high - low, 1.0)
     some = rollout.states[:EXAMINED]
     for k in range(lags - 1, rollout.steps):
-        past = [transformed(some[:, k - i], lag_transforms) for i in range(lags)]
+        past = [_on_scales(some[:, k - i], lag_transforms, np.nan) for i in range(lags)]
         Z = np.hstack([*past, inputs_of(k)[: len(some)]])
         Z = Z[np.all(np.isfinite(Z), axis=1)]
         if not len(Z):
