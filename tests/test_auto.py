@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from wienerkernel import RBF, LinearCombination, SmoothedResiduals, WienerKernelRegressor
+from wienerkernel.noise.family import ScaledShape
 from wienerkernel.tuning import joint
 
 KERNEL = 2.0 * RBF(1.0)
@@ -126,6 +127,21 @@ def test_auto_takes_the_residuals_for_a_shape_that_no_family_has():
         - normal.score_report(inputs[150:], y[150:]).log_score
     )
     assert gain.mean() > 0.3
+
+
+@pytest.mark.parametrize("heavy", [False, True])
+def test_smoothed_residuals_compete_unless_their_tails_are_heavy(heavy, monkeypatch):
+    """Beyond the largest residual, the smoothed residuals have next to no density."""
+    rng = np.random.default_rng(0)
+    inputs, noise = rng.uniform(0, 6, (120, 1)), rng.choice([-0.3, 0.3], 120) + 0.06 * rng.normal(size=120)
+    if heavy:
+        noise = np.where(rng.random(120) < 0.6, 0.02 * rng.normal(size=120), rng.standard_t(1.5, 120))
+    shapes = []
+    monkeypatch.setattr(
+        sys.modules["wienerkernel.tuning.learn"], "_score", lambda _, __, shape: shapes.append(shape) or 0.0
+    )
+    WienerKernelRegressor(noise="auto").fit(inputs, np.sin(inputs[:, 0]) + noise)
+    assert any(isinstance(shape, ScaledShape) for shape in shapes) != heavy
 
 
 def test_auto_keeps_normal_noise_where_nothing_else_is_there():

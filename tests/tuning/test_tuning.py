@@ -301,6 +301,15 @@ def test_sums_on_a_ray_are_accurate_near_zeros_of_the_characteristic_function(na
         assert np.isfinite(ray_table(noise, theta, SMOOTH).smooth_until)
 
 
+def test_characteristic_functions_too_large_for_numbers_do_not_disturb_the_others():
+    law, theta = Residuals([-1.0, 0.0, 0.1, 9.0]), 0.3
+    x = np.array([-300.0, 2.0])  # the first is exp(800)
+    expected = np.log(np.mean(np.exp(1j * x[1] * np.exp(-1j * theta) * law.values)))
+    log_phi = ray_table(law, theta, SMOOTH).log_phi(x)
+    assert log_phi[1] == pytest.approx(expected, rel=1e-7)
+    assert np.all(np.isfinite(log_phi))
+
+
 def test_log_density_of_smoothed_residuals_is_a_mixture_of_normal_ones():
     values = np.array([-1.0, 0.2, 1.5])
     noise = SmoothedResiduals(values, bandwidth=0.3)

@@ -48,6 +48,8 @@ TRIALS = np.arange(0.5, -11.5, -0.25)
 """which is one of these, relative to -log(std); at the last of them only the variance of a heavy tail matters."""
 MAX_MATRICES, MAX_SIZE = 8, 2**20
 """Number and size of the matrices that are kept."""
+HUGE = 1e300
+"""Values of phi beyond this size, which no result has, are cut off, so that sums of them stay finite."""
 BLOCK = 2**13
 """Values that are interpolated at once: they stay in the cache."""
 _LAGRANGE = {
@@ -251,7 +253,7 @@ class RayTable:
         self.cover(float(log_r.min()), float(log_r.max()))
         start, values = self.snapshot()
         with np.errstate(all="ignore"):
-            phi = np.nan_to_num(np.exp(values))
+            phi = np.nan_to_num(np.exp(values), posinf=HUGE, neginf=-HUGE)
         result = np.empty(len(log_r), dtype=complex)
         for part in (slice(k, k + BLOCK) for k in range(0, len(log_r), BLOCK)):
             first, weights = stencil(log_r[part] / self.step, self.points)

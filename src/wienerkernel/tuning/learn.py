@@ -22,7 +22,7 @@ from ..transform import BoxCox, Transform
 from .data import Data, Parameters
 from .joint import JointFit, fit_joint
 from .loo_score import LeaveOneOutScore
-from .residuals import shape_of
+from .residuals import ends_are_known, shape_of
 from .search import TuningResult, tune
 
 __all__ = ["learn"]
@@ -143,7 +143,8 @@ def _shape(data: Data, fit: JointFit) -> tuple[Noise, float]:
     variance = sum([*further, *of_input], model + normal.var() * (spread + data.noise_scale**2))
     standardized = (residual[:, 0] / np.sqrt(variance)).ravel()
     shapes: list[NoiseModel] = [KnownLaw(law) for law in (normal, *_candidates(standardized, fit.std))]
-    if len(standardized) >= MANY and (smoothed := shape_of(standardized)) is not None:
+    smoothed = shape_of(standardized) if len(standardized) >= MANY else None
+    if smoothed is not None and ends_are_known(smoothed.shape):
         shapes.append(smoothed)
     scores = [_score(data, fit, shape) for shape in shapes]
     best = int(np.argmax(scores))

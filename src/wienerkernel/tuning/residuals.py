@@ -15,7 +15,7 @@ from ..smoother.leave_one_out import LeaveOneOutLaws, leave_one_out
 from .data import Data, Parameters
 from .loo_score import LeaveOneOutScore
 
-__all__ = ["outside_support", "residual_shape", "shape_of", "shape_of_subset"]
+__all__ = ["ends_are_known", "outside_support", "residual_shape", "shape_of", "shape_of_subset"]
 
 MIN_REPEATS, MIN_REPLICATES = 5, 20
 """Samples per distinct input, and such samples in total, from which replicates show the shape of the noise."""
@@ -41,6 +41,16 @@ def shape_of(residuals: FloatArray) -> ScaledShape | None:
             return None
         folds.append((np.flatnonzero(fold == k), SmoothedResiduals(others - others.mean())))
     return ScaledShape(SmoothedResiduals(residuals[known] - residuals[known].mean()), folds)
+
+
+def ends_are_known(law: SmoothedResiduals) -> bool:
+    """Whether smoothing bridges the distances between the outermost residuals on both sides.
+
+    Beyond the largest residual the density falls like that of the Gaussian kernel. If the next sample may lie many bandwidths
+    farther out, as under heavy tails, only a family continues the tail.
+    """
+    x = law.residuals.values
+    return len(x) > 2 and law.bandwidth >= 0.5 * float(max(x[2] - x[0], x[-1] - x[-3]))
 
 
 def shape_of_subset(shape: ScaledShape, rows: IntArray, outputs: tuple[int, int]) -> ScaledShape:
