@@ -81,9 +81,10 @@ class Lattice:
             np.where(cell < 0, 0.0, self.below[rows, np.clip(cell, 0, self.size - 1).astype(int)])
             for cell in (upper, lower)
         )
-        error = 0.5 * (high - low) + self.size * EPS
+        rounding = self.size * EPS
+        error = 0.5 * (high - low) + rounding
         better = error < values.error
-        # the series is clipped to the bracket
-        cdf = np.where(better, 0.5 * (low + high), np.clip(values.cdf, low, high))
+        # the series is clipped to the bracket, as far as that is known
+        cdf = np.where(better, 0.5 * (low + high), np.clip(values.cdf, low - rounding, high + rounding))
         sf = np.where(cdf == values.cdf, values.sf, 1 - cdf)
         return values._replace(cdf=cdf, sf=sf, error=np.where(better, error, values.error))
