@@ -356,6 +356,23 @@ def test_weibull_moment_generating_function_beyond_the_sector():
         assert abs(got - float(expected)) <= 1e-13 * float(expected)
 
 
+@pytest.mark.parametrize("df", [0.2, 0.5, 3.0])
+@pytest.mark.parametrize("s", [0.5, 6.0, 30.0])
+def test_chi_laws_are_right_between_the_strip_and_the_sector(df, s):
+    """There the factor exp(itx) both grows and oscillates; errors are relative to E exp(sM)."""
+    a, half = mp.mpf(df) / 2, mp.mpf("0.5")
+    ratio = 1j * mp.sqrt(2) * mp.gamma(a + half) / mp.gamma(a)
+
+    def cf(t):
+        even, odd = mp.hyp1f1(a, half, -t * t / 2), mp.hyp1f1(a + half, 3 * half, -t * t / 2)
+        return even + ratio * t * odd
+
+    t, log_largest = s * (np.array([0.0, 0.1, 0.5, 1.0, 1.4, 1.6, 3.0]) - 1j), mp.log(cf(mp.mpc(0, -s)).real)
+    expected = [complex(cf(mp.mpc(z)) / mp.exp(log_largest)) for z in t]
+    got = np.exp(law("chi", df).logcf(t) - float(log_largest))
+    np.testing.assert_allclose(got, expected, rtol=0, atol=2e-13)
+
+
 def test_exponential_moments_beyond_all_numbers_are_infinite():
     # log E exp(sX) for shape 1.05 is about 0.05 (s/1.05)^21: moderate at s = 1, huge at s = 7
     near_exponential = law("weibull_min", 1.05)

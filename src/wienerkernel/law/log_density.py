@@ -26,7 +26,7 @@ __all__ = ["Centered", "LogDensity", "centered"]
 
 THETA = 0.28
 """Angle of the ray: well below pi/4, beyond which the normal part grows."""
-RAY_STEPS = ((0.055, False), (0.0275, True))
+RAY_STEPS = ((0.07, False), (0.035, True))
 """Steps, and whether weights near zeros of phi are summed one by one, which is rarely needed."""
 TAIL = 28.0
 """Terms below e^-28 = 7e-13 are left out."""

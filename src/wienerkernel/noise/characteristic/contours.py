@@ -30,6 +30,8 @@ LARGEST = 1e5
 
 SMALL, MOMENTS = 0.125, 12
 """Moments that stand for all nodes with |tx| < 1/8: 8^-12 / 12! is below rounding."""
+HIGHEST_MOMENT = 16
+"""Order of the moments in use."""
 LEFTMOST = -700.0
 """Logarithm of the smallest x: a pole x^(p-1) with p < 0.05 has more mass below it than rounding errors."""
 
@@ -104,7 +106,7 @@ class Contour:
         """E (M - center)^k for k = 2, ..., order; NaN where the moment does not exist."""
         out = np.full(order - 1, np.nan)
         existing = [k for k in range(2, order + 1) if k < self.tail]
-        rule = self._tilted(0.0, existing[-1] if existing else 0)
+        rule = self._tilted(0.0, order=existing[-1] if existing else 0)
         for k in existing:
             out[k - 2] = np.sum(((rule.x.real - center) * np.exp(rule.log_w.real / k)) ** k)
         return out
@@ -118,36 +120,43 @@ class Contour:
         out = np.empty(t.shape, dtype=complex)
         # The rotated rules end with the sector. Below it x is real, and the mean of exp(itx) may be huge.
         level = np.maximum(level, -self.LEVELS - 1)
-        overflow = (level < -self.LEVELS) & (-t.imag > self._steepest)
+        overflow = (level < -self.LEVELS) & (-t.imag > self._heights[2])
         out[overflow] = INF
         for k in np.unique(level[~overflow]):
             where = (level == k) & ~overflow
-            s = min(float(np.abs(t[where]).max()), self._steepest)
-            rule = self.rule(int(k)) if k >= -self.LEVELS else self._tilted(s)
+            if k >= -self.LEVELS:
+                rule = self.rule(int(k))
+            else:
+                rule = self._tilted(-float(t[where].imag.min()), float(np.max(t[where].real)))
             out[where] = rule.log_phi(t[where])
         return out
 
     @cached_property
-    def _steepest(self) -> float:
-        """Largest s for which log E exp(sM) is computed."""
-        v = np.arange(LEFTMOST, 400.0, 0.05)
-        with np.errstate(over="ignore", invalid="ignore"):
-            height = self.log_xf(np.asarray(v + 0j)).real
-            known = np.isfinite(height)
-            # s x + height <= LARGEST above its maximum, at all x
-            return float(np.min((LARGEST + height[known].max() - height[known]) / np.exp(v[known])))
-
-    def _tilted(self, s: float, order: int = 0) -> _Rule:
-        """Real nodes that resolve x^order exp(sx) f(x)."""
+    def _heights(self) -> tuple[FloatArray, FloatArray, float]:
+        """Real v = log x and log(x f(x)), as far as any tilt needs them, and the largest s at which E exp(sM) is computed."""
         v = np.arange(LEFTMOST, 400.0, 0.01)
         with np.errstate(over="ignore", invalid="ignore"):
-            height = self.log_xf(np.asarray(v + 0j)).real
-            tilted = np.nan_to_num(height + s * np.exp(v) + order * v, nan=-INF)
+            height = np.nan_to_num(self.log_xf(np.asarray(v + 0j)).real, nan=-INF)
+            # s x + height <= LARGEST above its maximum, at all x
+            steepest = float(np.min((LARGEST + height.max() - height) / np.exp(v)))
+            last = height + steepest * np.exp(v) + HIGHEST_MOMENT * np.maximum(v, 0.0) > height.max() - 45
+        part = slice(
+            max(int(np.argmax(height > height.max() - 42)) - 1, 0), len(v) - int(np.argmax(last[::-1])) + 1
+        )
+        return v[part], height[part], steepest
+
+    def _tilted(self, s: float, frequency: float = 0.0, order: int = 0) -> _Rule:
+        """Real nodes that resolve x^order exp(sx + i frequency x) f(x)."""
+        v, height, _ = self._heights
+        with np.errstate(over="ignore"):
+            tilted = height + s * np.exp(v) + order * v
         peak = int(np.argmax(tilted))
         curvature = -np.diff(tilted[peak - 1 : peak + 2], 2)[0] / 1e-4 if s else 0.0
         left = v[np.argmax(height > height.max() - 42)]
         right = v[len(v) - 1 - np.argmax((tilted > tilted[peak] - 45)[::-1])]
-        return self._nodes(0.0, min(0.08 * self.opening, 0.6 / np.sqrt(curvature + 1)), left, right)
+        # ten times the width of the peak beside the frequency, in v
+        step = 2 * np.pi / (10.5 * np.sqrt(curvature + 1) + frequency * np.exp(right))
+        return self._nodes(0.0, min(0.08 * self.opening, step), left, right)
 
     def characteristic(self) -> CharacteristicFunction:
         """Tabulated along rays."""
