@@ -115,8 +115,11 @@ class JointLikelihood:
         value -= 0.5 * self.precision * float(weights @ weights)
         gradient = np.zeros(len(values))
         of_residual = weighted_residual(smoother)
-        rows = self._trend_rows(smoother)
-        value += n_outputs * self._trend_determinant(smoother)
+        # integrating the trend's coefficients out adds -log|H'AH| / 2; R'R = AH (H'AH)^-1 H'A
+        root = np.linalg.cholesky(smoother.trend_information)
+        value -= n_outputs * float(np.sum(np.log(np.diagonal(root))))
+        rows = np.ascontiguousarray(np.linalg.solve(root, smoother.whitened_trend))
+        rows = solve_lower_transposed(smoother.factor, rows)
         sensitivity = smoother.log_likelihood_sensitivity(overwrite_factor=True)
         if len(rows):
             sensitivity = add_outer(sensitivity, rows, 0.5 * n_outputs, 1.0)
@@ -134,19 +137,6 @@ class JointLikelihood:
             value -= 0.5 * float(excess**2)
             gradient[-1] = self._by_exponent(values, of_residual) - excess / EXPONENT_STD
         return value, gradient
-
-    def _trend_determinant(self, smoother: Smoother) -> float:
-        """-log|H'AH| / 2, which integrating the trend's coefficients out adds."""
-        if not smoother.trend.kind:
-            return 0.0
-        return -0.5 * float(np.linalg.slogdet(smoother.trend_information)[1])
-
-    def _trend_rows(self, smoother: Smoother) -> FloatArray:
-        """Rows R with R'R = AH (H'AH)^-1 H'A, (q, U)."""
-        if not smoother.trend.kind:
-            return np.zeros((0, 0))
-        rows = np.linalg.solve(np.linalg.cholesky(smoother.trend_information), smoother.whitened_trend)
-        return np.asarray(solve_lower_transposed(smoother.factor, np.ascontiguousarray(rows)))
 
     def _by_exponent(self, values: FloatArray, of_residual: FloatArray) -> float:
         ends = []
