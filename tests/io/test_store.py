@@ -1477,3 +1477,13 @@ def test_absurd_models_of_other_kinds_are_refused_or_predict(seed, kind, tmp_pat
             assert answer.shape == (1,)
             assert np.all(np.isfinite(answer))
     assert {"refused", "loaded"} == set(outcomes)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("k", range(2))
+def test_inputs_of_a_tiny_span_are_refused(k, tmp_path):
+    """A linear trend between them would overflow at inputs of ordinary size."""
+    save(approximate(APPROXIMATIONS[k]), tmp_path / "model.wk")
+    content = (tmp_path / "model.wk").read_bytes()
+    for size in (1e-152, 1e-160):
+        refused(changed_array(content, "x", lambda a, size=size: a * size), tmp_path, "spans")

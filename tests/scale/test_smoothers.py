@@ -82,6 +82,17 @@ def test_neighbors_on_a_device_are_the_same(kernel, trend):
         np.testing.assert_allclose(two, one, rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.parametrize(("unit", "length"), [(2.0**-500, 2.0**-500), (2.0**490, 2.0**490), (1.0, 1e-150)])
+def test_neighbors_are_the_nearest_in_any_units(unit, length):
+    """Also where squares of distances would overflow, and for points that are very far from all samples."""
+    X, y, scale, query = problem()
+    plain = NeighborSmoother(RBF(1.0), X, y, 0.3 * scale, scale, "constant", 12)
+    found = NeighborSmoother(RBF(length), unit * X, y, 0.3 * scale, scale, "constant", 12)
+    assert np.array_equal(found.nearest(unit * query, 12), plain.nearest(query, 12))
+    far = found.predict(np.array([[1e3, -1e150], [1e150, 1e150], [-1.0, 1.0]]))
+    assert all(np.isfinite(part).all() for part in far)
+
+
 def test_the_excess_of_neighbors_is_a_quadratic_form_of_the_residual():
     """(V + P2)(a) - (V + P2)(exact) = r'(K + s2 I)^-1 r with r = k - (K + s2 I) a."""
     kernel, ridge = KERNELS[0], 0.3

@@ -12,7 +12,7 @@ from scipy.spatial import KDTree
 from .._typing import FloatArray, IntArray
 from ..kernels import Kernel
 from ..tuning.data import Data
-from .neighbors import metric
+from .neighbors import in_units, metric
 from .stream import Stream
 from .sums import Chunk, keys
 
@@ -61,7 +61,7 @@ class _Search:
     def _of_chunk(self, chunk: Chunk) -> Nearest:
         first, X, y, scale = chunk
         number = min(self.number, len(X))
-        distance, index = KDTree(X / self.units).query(self.points, np.arange(1, number + 1))
+        distance, index = KDTree(in_units(X, self.units)).query(self.points, np.arange(1, number + 1))
         return Nearest(
             np.asarray(distance), keys(first, len(X), self.seed)[index], X[index], y[index], scale[index]
         )
@@ -93,7 +93,9 @@ class Neighborhood:
         """The given rows (b,) of the sample, and after them those that are among the nearest to one of them."""
         own = self.data.subset(rows)
         units = metric(kernel, self.data.X)
-        search = _Search(own.X / units, units, number + 1, self.seed)  # a row is the nearest to itself
+        search = _Search(
+            in_units(own.X, units), units, number + 1, self.seed
+        )  # a row is the nearest to itself
         found = self.stream.fold(search, search.joined)
         unique, first = np.unique(found.keys.ravel(), return_index=True)
         first = first[~np.isin(unique, self.keys[rows])]

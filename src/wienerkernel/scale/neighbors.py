@@ -24,8 +24,10 @@ from ..kernels.base import elementary
 from ..smoother.trend import Trend, check_determined, determining_rows, is_determined
 from . import device
 
-__all__ = ["Evaluation", "NeighborSmoother", "SampleSmoother", "Shared", "metric"]
+__all__ = ["Evaluation", "NeighborSmoother", "SampleSmoother", "Shared", "in_units", "metric"]
 
+FAR = 1e100
+"""Distance, in units of the size of the data, beyond which rounding decides which samples are nearest."""
 JOINT = 6000
 """Neighbors, of all query points together, up to which function values are drawn jointly."""
 
@@ -207,7 +209,7 @@ class NeighborSmoother(SampleSmoother):
 
     @cached_property
     def _tree(self) -> KDTree:
-        return KDTree(self.X / self._units)
+        return KDTree(in_units(self.X, self._units))
 
     @cached_property
     def _basis(self) -> Trend:
@@ -229,7 +231,7 @@ class NeighborSmoother(SampleSmoother):
         """Indices of the samples nearest to the rows of X, nearest first: (m, number)."""
         if self.on_device is not None:
             return device.nearest(X, self.on_device, self._units, number)
-        found = self._tree.query(X / self._units, min(number, len(self.X)), workers=-1)[1]
+        found = self._tree.query(in_units(X, self._units), min(number, len(self.X)), workers=-1)[1]
         return np.asarray(found).reshape(len(X), -1)
 
     def neighbors(self, X: FloatArray) -> IntArray:
@@ -351,10 +353,22 @@ def _weigh(sides: FloatArray, prior: float, basis: FloatArray) -> tuple[FloatArr
 
 
 def metric(kernel: Kernel, X: FloatArray) -> FloatArray:
-    """Units of the inputs (d,) in which nearness is measured: length scales, or standard deviations without any."""
+    """Units of the inputs (d,) in which nearness is measured: length scales, or standard deviations without any.
+
+    They are enlarged by a power of 2 so that distances in the data can be squared.
+    """
     found = (getattr(part, "length_scale", None) for part in elementary(kernel))
     scales = [np.asarray(scale, dtype=float) for scale in found if scale is not None]
     if scales:
-        return np.asarray(np.min([np.broadcast_to(s, X.shape[1]) for s in scales], axis=0))
-    width = X.std(axis=0)
-    return np.asarray(np.where(width > 0, width, 1.0))
+        units = np.min([np.broadcast_to(s, X.shape[1]) for s in scales], axis=0)
+    else:
+        width = X.std(axis=0)
+        units = np.where(width > 0, width, 1.0)
+    with np.errstate(over="ignore"):
+        return np.asarray(units * 2.0 ** np.ceil(np.log2(1.0 + np.max(np.abs(X) / units))))
+
+
+def in_units(X: FloatArray, units: FloatArray) -> FloatArray:
+    """The rows of X in these units, and no farther than `FAR`, so that distances can be squared."""
+    with np.errstate(over="ignore"):
+        return np.clip(X / units, -FAR, FAR)

@@ -16,7 +16,7 @@ from ...scale.approximation import NAMES, Actions
 from ...scale.inducing import Inducing
 from ...scale.sums import Audit, Rows, Sums
 from ...smoother.trend import TRENDS, Trend
-from ...validation import SMALLEST, check_size
+from ...validation import SMALLEST, check_size, check_spans
 from .archive import FormatError
 from .nodes import Node, Reader, Writer, choice, entries, integer, number, of_kind
 from .smoother import check_factor, check_finite, packed, per_sample, probes, unpacked
@@ -167,6 +167,7 @@ def _samples_from(X: Node, y: Node, reader: Reader) -> tuple[FloatArray, FloatAr
         raise FormatError("model.json: there are no samples, inputs or outputs")
     check_size("x", inputs)
     check_size("targets", targets)
+    check_spans(inputs, np.zeros(1))
     return inputs, targets
 
 

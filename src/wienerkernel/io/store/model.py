@@ -298,10 +298,10 @@ def _posterior_from(node: Node, reader: Reader) -> tuple[Any, float, TuningResul
         observed: Any = found.observed
         found.level = None if level is None else level_from(level, observed.places.shape[1], reader)
         found.transform = transform
-        if transform is not None:
-            _check_range(transform, observed.y)
         mean, parts = found.mean_and_uncertainty(probes(observed.places))
         check_finite(mean, parts.total)
+        if transform is not None:
+            _check_range(transform, np.append(observed.y, mean[:-3]))  # without those far from the data
         return found, ridge, _tuned_from(tuned, found, ridge)
     smoother, single, matched, scale, noisy = rest
     matched, moments = choice(matched, True, False), moments_at_hand(law)

@@ -40,8 +40,9 @@ SAMPLES = ("places", "index", "row_regularizer", "scale")
 
 
 def probes(places: FloatArray) -> FloatArray:
-    """Some inputs of the data, and their center, at which predictions are tried."""
-    return np.concatenate([places[:CORNER], places.mean(axis=0, keepdims=True)])
+    """Inputs at which predictions are tried: some of the data, their center, and such of ordinary size."""
+    ordinary = np.tile([[-1.0], [0.0], [1.0]], places.shape[1])
+    return np.concatenate([places[:CORNER], places.mean(axis=0, keepdims=True), ordinary])
 
 
 def check_finite(*predictions: FloatArray) -> None:
