@@ -218,7 +218,7 @@ def casadi(_: argparse.Namespace) -> None:
         print(f"  D = {D}: {shown}; ratios {ratio.round(1)} (target 3 at D = 200); error {error:.0e}")
 
 
-def ours(noise: Any, log: bool = False, season: bool = False) -> Forecast:
+def ours(noise: Any, trend: str = "constant", log: bool = False, season: bool = False) -> Forecast:
     """Rollouts; with ``log`` of the logarithms of the series, with ``season`` of increments with the season as input."""
 
     def forecast(x: np.ndarray, lags: int) -> list[tuple[Callable[[float], float], np.ndarray]]:
@@ -227,7 +227,7 @@ def ours(noise: Any, log: bool = False, season: bool = False) -> Forecast:
         if season:
             waves = seasonal_inputs(len(z) + steps, 12)
             options = {"lags": (2, 1), "learns": "increment", "U": waves}
-        model = WienerKernelRegressor(noise=noise, trend="linear")
+        model = WienerKernelRegressor(noise=noise, trend=trend)
         dynamics = Dynamics.from_trajectories(z, model=model, horizon=steps, **options)
         run = dynamics.forecast(n_paths=2000, causes=False, random_state=0)
         found = []
@@ -302,8 +302,11 @@ def series(options: argparse.Namespace) -> None:
     methods: dict[str, Forecast] = {
         "wienerkernel": ours(None),
         "wienerkernel auto": ours("auto"),
-        "wienerkernel, log": ours(None, log=True),
-        "with season": ours(None, season=True),
+        "linear trend": ours(None, "linear"),
+        "linear trend, auto": ours("auto", "linear"),
+        "linear trend, log": ours(None, "linear", log=True),
+        "season": ours(None, "linear", season=True),
+        "season, auto": ours("auto", "linear", season=True),
         "GPR iterated": iterated_gpr,
         "AutoReg": autoreg,
         "SARIMAX": sarimax,

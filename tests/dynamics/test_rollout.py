@@ -321,8 +321,11 @@ def test_a_forecast_starts_at_the_end_of_the_data():
         Dynamics(paper_model()).forecast()
     with pytest.raises(ValueError, match=r"inputs must have shape \(4, 1\)"):
         system.forecast(4, [0.5])
+    for horizon in (0, "long", np.nan):
+        with pytest.raises(ValueError, match="horizon must be a positive integer"):
+            Dynamics.from_trajectories(x, horizon=horizon)
     with pytest.raises(ValueError, match="steps must be a positive integer"):
-        Dynamics.from_trajectories(x, horizon=0)
+        system.forecast(0)
 
 
 def test_seasons_are_inputs():
@@ -397,6 +400,14 @@ def test_states_that_leave_the_data_are_reported():
         Dynamics(model, learns="increment", state_names=["depth"]).rollout(
             [0.1], steps=5, n_paths=20, random_state=0
         )
+
+
+def test_inputs_that_leave_the_data_are_reported():
+    model, _, _ = two_state_model()
+    with pytest.warns(
+        UserWarning, match=r"at step 1, 100% .* an input has values from 50 to 50, the data from"
+    ):
+        Dynamics(model).rollout([1.0, 0.0], [[0.0], [50.0]], n_paths=20, random_state=0)
 
 
 def test_the_plot_has_a_tube_for_each_cause():
@@ -475,7 +486,7 @@ def test_bad_arguments_are_refused():
         dynamics.rollout([1.0, 0.0], steps=3)
     with pytest.raises(ValueError, match="inputs must be finite"):
         dynamics.rollout([1.0, 0.0], u * np.nan)
-    for steps in (0, -1, 2.5, True):
+    for steps in (0, -1, 2.5, True, "three"):
         with pytest.raises(ValueError, match="steps must be a positive integer"):
             dynamics.rollout([1.0, 0.0], lambda k, x: x[:, :1], steps)
     with pytest.raises(ValueError, match="steps is needed"):
@@ -514,5 +525,18 @@ def test_bad_arguments_are_refused():
         Dynamics.from_trajectories([np.arange(5.0), np.array([0.0, np.nan])])
     with pytest.raises(ValueError, match="lags \\(4, 4\\) need at least 5"):
         Dynamics.from_trajectories(np.arange(4.0), lags=4)
+    with pytest.raises(ValueError, match="X must have at least one trajectory"):
+        Dynamics.from_trajectories([])
+    for empty in ({"lags": []}, {"model": []}):
+        with pytest.raises(ValueError, match="must not be empty lists"):
+            Dynamics.from_trajectories(np.arange(9.0), **empty)
+    with pytest.raises(TypeError, match="model must be a WienerKernelRegressor or a list of them, got str"):
+        Dynamics.from_trajectories(np.arange(9.0), model="rbf")
+    run = dynamics.rollout([1.0, 0.0], u, n_paths=5, random_state=0)
     with pytest.raises(ValueError, match="q must lie"):
-        dynamics.rollout([1.0, 0.0], u, n_paths=5, random_state=0).distribution(1).ppf(1.5)
+        run.distribution(1).ppf(1.5)
+    with pytest.raises(ValueError, match="coverage must lie"):
+        run.plot(coverage=90)
+    with pytest.raises(ValueError, match="ax must be 2 axes"):
+        run.plot(ax=mpl.figure.Figure().add_subplot())
+    np.testing.assert_array_equal(run.quantiles(0.5), run.quantiles([0.5]))

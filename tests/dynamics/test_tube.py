@@ -1,5 +1,7 @@
 """Tubes against the linear recursion itself, exact one-step laws and sampled paths."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -113,6 +115,14 @@ def test_large_noise_is_warned_of():
     dynamics = cubic(1.0, "gamma(0.25, scale=2)")
     with pytest.warns(UserWarning, match=r"disagrees with 200 sampled paths from step \d on \(state x1"):
         dynamics.tube([-3.0], steps=6)
+
+
+def test_few_paths_are_not_a_disagreement():
+    tube = cubic(1.0, "gamma(0.25, scale=2)").tube([-3.0], steps=1, check=0)  # one step is exact
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        distances = [tube.compare(20, seed)[1, 0] for seed in range(20)]
+    assert max(distances) > 0.2
 
 
 def test_bad_arguments_are_refused():

@@ -334,6 +334,9 @@ def test_bad_arguments_are_refused():
         paths([[1.0], [2.0], [3.0]], own=True)
     with pytest.raises(ValueError, match="NaN"):
         paths([[np.nan]])
+    for call in (paths, paths.gradient):
+        with pytest.raises(ValueError, match="at least one point"):
+            call(np.empty((0, 1)))
     with pytest.raises(TypeError, match="not 'mixed'"):
         paper_model(dtype="mixed").sample_paths(2)
     with pytest.raises(TypeError, match="spectral density"):

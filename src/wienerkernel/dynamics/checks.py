@@ -10,7 +10,15 @@ from .._typing import FloatArray
 from ..noise import as_noise
 from .simulation import Policy
 
-__all__ = ["check_inputs", "check_start", "drawn_start", "is_law"]
+__all__ = ["check_count", "check_inputs", "check_start", "drawn_start", "is_law"]
+
+
+def check_count(name: str, value: Any) -> int:
+    """A positive integer."""
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not number or not float(value).is_integer() or value < 1:
+        raise ValueError(f"{name} must be a positive integer, got {value!r}")
+    return int(value)
 
 
 def is_law(x0: Any) -> bool:
@@ -63,8 +71,8 @@ def drawn_start(x0: Any, n: int, n_x: int, p: int, generator: Any) -> FloatArray
 
 def check_inputs(inputs: Any, steps: int | None, n_u: int, q: int, policy: bool) -> tuple[Any, int]:
     """Inputs (steps + q - 1, n_u) or a policy, and the number of steps."""
-    if steps is not None and (steps is True or int(steps) != steps or steps < 1):
-        raise ValueError(f"steps must be a positive integer, got {steps!r}")
+    if steps is not None:
+        steps = check_count("steps", steps)
     if callable(inputs):
         if not policy or q > 1:
             raise ValueError(
@@ -72,7 +80,7 @@ def check_inputs(inputs: Any, steps: int | None, n_u: int, q: int, policy: bool)
             )
         if steps is None:
             raise ValueError("steps is needed with a policy")
-        return _checked_policy(inputs, n_u), int(steps)
+        return _checked_policy(inputs, n_u), steps
     if inputs is None or np.size(inputs) == 0:
         if n_u:
             raise ValueError(
@@ -80,12 +88,12 @@ def check_inputs(inputs: Any, steps: int | None, n_u: int, q: int, policy: bool)
             )
         if steps is None:
             raise ValueError("steps is needed without inputs")
-        return np.empty((int(steps) + q - 1, 0)), int(steps)
+        return np.empty((steps + q - 1, 0)), steps
     values = np.asarray(inputs, dtype=float)
     values = values[:, None] if values.ndim == 1 and n_u == 1 else values
     known = values.shape[0] - q + 1 if values.ndim else 0
     if values.ndim != 2 or values.shape[1] != n_u or known < 1 or (steps is not None and steps != known):
-        wanted = "steps" if steps is None else f"{int(steps) + q - 1}"
+        wanted = "steps" if steps is None else f"{steps + q - 1}"
         past = f", of which the first {q - 1} are past inputs" * (q > 1)
         raise ValueError(f"inputs must have shape ({wanted}, {n_u}){past}, got {np.shape(inputs)}")
     if not np.all(np.isfinite(values)):

@@ -13,7 +13,7 @@ from .._typing import FloatArray, RandomState
 from ..noise.base import as_generator
 from ..regressor import WienerKernelRegressor
 from ..transform import Transform
-from .checks import check_inputs, check_start, drawn_start, is_law
+from .checks import check_count, check_inputs, check_start, drawn_start, is_law
 from .parts import as_parts
 from .rollout import Rollout
 from .simulation import Policy, simulate, warn_of_unexplored
@@ -177,7 +177,14 @@ class Dynamics:
         models = list(model) if isinstance(model, list | tuple) else [model]
         models = [WienerKernelRegressor() if one is None else one for one in models]
         pairs = [(lag, one) for lag in all_lags for one in models]
-        horizon = check_inputs(None, horizon, 0, 1, policy=False)[1]
+        horizon = check_count("horizon", horizon)
+        if not pairs:
+            raise ValueError("lags and model must not be empty lists")
+        wrong = [one for one in models if not isinstance(one, WienerKernelRegressor)]
+        if wrong:
+            raise TypeError(
+                f"model must be a WienerKernelRegressor or a list of them, got {type(wrong[0]).__name__}"
+            )
 
         def system(data: Any, lag: tuple[int, int], one: Any) -> Dynamics:
             models, alike = fitted(data[0], data[1], lag, one, learns)
@@ -214,6 +221,7 @@ class Dynamics:
             Infinite if a run diverges.
         """
         states, inputs, _ = check_trajectories(X, U)
+        horizon = check_count("horizon", horizon)
         spread = np.concatenate(states).std(axis=0)
         spread, squares = np.where(spread > 0, spread, 1.0), []
         first = max(self.lags) - 1
@@ -334,8 +342,7 @@ class Dynamics:
         -------
         Rollout
         """
-        if n_paths is True or int(n_paths) != n_paths or n_paths < 1:
-            raise ValueError(f"n_paths must be a positive integer, got {n_paths!r}")
+        n_paths = check_count("n_paths", n_paths)
         if of not in ("estimate", "function"):
             raise ValueError(f"of must be 'estimate' or 'function', got {of!r}")
         generator = as_generator(random_state)
@@ -355,7 +362,7 @@ class Dynamics:
             start,
             values,
             steps,
-            int(n_paths),
+            n_paths,
             lags=self.lags,
             lag_transforms=self._lag_transforms,
             increment=self.learns == "increment",
@@ -407,12 +414,13 @@ class Dynamics:
         if self.origin is None:
             raise ValueError("a forecast needs a system made by from_trajectories; otherwise use rollout")
         states, known = self.origin
-        steps = steps or (self.horizon if inputs is None else None)
+        if steps is None and inputs is None:
+            steps = self.horizon
         if not self.n_inputs:
             return self.rollout(states[-self.lags[0] :], inputs, steps, **options)
         past = self.lags[1] - 1
         if inputs is None:
-            needed = past + check_inputs(None, steps, 0, 1, policy=False)[1]
+            needed = past + check_count("steps", steps)
             values = np.concatenate([known, np.tile(known[-1], (max(needed - len(known), 0), 1))])[:needed]
         else:
             given = check_inputs(inputs, steps, self.n_inputs, 1, policy=False)[0]

@@ -25,11 +25,15 @@ SHOWN = {
 def plot_rollout(rollout: Rollout, coverage: float, axes: Any) -> Any:
     """Draw on n_x axes, or on new ones."""
     n_x = len(rollout.names)
+    if not 0 < coverage < 1:
+        raise ValueError(f"coverage must lie strictly between 0 and 1, got {coverage!r}")
     if axes is None:
         axes = pyplot().subplots(
             n_x, 1, figsize=(7, 0.8 + 2.4 * n_x), sharex=True, squeeze=False, layout="constrained"
         )[1]
     axes = np.ravel(axes)
+    if len(axes) != n_x:
+        raise ValueError(f"ax must be {n_x} axes, one for each state, got {len(axes)}")
     steps = np.arange(rollout.steps + 1)
     low, middle, high = np.moveaxis(rollout.quantiles([(1 - coverage) / 2, 0.5, (1 + coverage) / 2]), -1, 0)
     for i, ax in enumerate(axes):

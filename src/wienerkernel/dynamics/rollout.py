@@ -95,7 +95,7 @@ class Rollout:
         -------
         ndarray of shape (steps + 1, n_x, q)
         """
-        q = np.asarray(levels, dtype=float)
+        q = np.atleast_1d(np.asarray(levels, dtype=float))
         return np.stack([self.distribution(k).ppf(q[:, None]).T for k in range(self.steps + 1)])
 
     def mean(self) -> FloatArray:

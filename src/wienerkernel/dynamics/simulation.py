@@ -295,10 +295,12 @@ def warn_of_unexplored(
         far = correlation < UNRELATED
         if np.mean(far) > 0.05:
             away = np.maximum(Z[far] - high, low - Z[far]).clip(min=0) / spans
-            column = int(np.argmax(away.mean(axis=0)[: len(rollout.names)]))
+            column = int(np.argmax(away.mean(axis=0)))
+            n_x = len(rollout.names)
+            kind = f"state {rollout.names[column % n_x]}" if column < n_x * lags else "an input"
             warnings.warn(
-                f"at step {k}, {np.mean(far):.0%} of the paths are many length scales away from all data: state "
-                f"{rollout.names[column]} has values from {Z[:, column].min():.3g} to {Z[:, column].max():.3g}, the data from "
+                f"at step {k}, {np.mean(far):.0%} of the paths are many length scales away from all data: {kind} "
+                f"has values from {Z[:, column].min():.3g} to {Z[:, column].max():.3g}, the data from "
                 f"{low[column]:.3g} to {high[column]:.3g}; the model knows nothing there",
                 UserWarning,
                 stacklevel=4,

@@ -38,6 +38,8 @@ def check_lags(lags: Any) -> tuple[int, int]:
 
 def check_trajectories(X: Any, U: Any) -> tuple[list[FloatArray], list[FloatArray], FloatArray]:
     """Trajectories as lists of arrays (T, n_x) and (T, n_u) or (T - 1, n_u), and inputs after the last one."""
+    if hasattr(X, "__len__") and not len(X):
+        raise ValueError("X must have at least one trajectory, got none")
     several = isinstance(X, list | tuple) and np.ndim(X[0]) > 0
     states = [_columns(x) for x in (X if several else [X])]
     inputs: list[FloatArray]

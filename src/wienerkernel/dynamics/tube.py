@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 __all__ = ["Tube"]
 
 DISAGREES = 0.15
-"""Kolmogorov's distance to the sampled paths above which there is a warning; it exceeds that of 200 paths of the same law
-with probability 0.0002."""
+"""Kolmogorov's distance to the sampled paths above which there is a warning, for at least `PATHS` of them."""
+PATHS = 200
+"""Of as many paths of the same law, the distance exceeds `DISAGREES` with probability 0.0002."""
 
 
 class Tube:
@@ -260,8 +261,9 @@ class Tube:
         distance = np.maximum(np.abs(cdf - levels[:-1]), np.abs(cdf - levels[1:])).max(axis=0)
         distance[0] = 0.0
         self.disagreement = distance
-        if np.any(distance > DISAGREES):
-            step = int(np.argmax(np.any(distance > DISAGREES, axis=1)))
+        large = distance > DISAGREES * max(1.0, PATHS / n_paths) ** 0.5
+        if np.any(large):
+            step = int(np.argmax(np.any(large, axis=1)))
             state = self.dynamics.state_names[int(np.argmax(distance[step]))]
             warnings.warn(
                 f"the linearized tube disagrees with {n_paths} sampled paths from step {step} on (state {state}: distance "

@@ -190,6 +190,8 @@ class SamplePaths:
         wanted = f"({self.n}, {d}) or ({self.n}, m, {d})" if own else f"(m, {d})"
         if x.shape[-1:] != (d,) or x.ndim not in ((2, 3) if own else (2,)) or (own and x.shape[0] != self.n):
             raise ValueError(f"X must have shape {wanted}, got {tuple(x.shape)}")
+        if 0 in x.shape:
+            raise ValueError(f"X must have at least one point, got shape {tuple(x.shape)}")
         xp = arrays.namespace(x)
         if not bool(xp.all(xp.isfinite(x))):
             raise ValueError("X contains NaN or infinity")
