@@ -160,6 +160,30 @@ def test_slices_of_several_inputs_go_through_one_point():
     np.testing.assert_array_equal(page.at, page.scene.points[7])
 
 
+def test_a_category_is_chosen_and_never_between_its_values():
+    rng = np.random.default_rng(0)
+    kind = np.arange(24) % 3
+    X = np.column_stack([np.eye(3)[kind], rng.uniform(0, 5, 24)])
+    model = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.2)", tuning=None).fit(X, np.sin(X[:, 3]) + kind)
+    model.feature_names_in_ = np.array(["site=a", "site=b", "site=c", "depth"], dtype=object)
+    page = _page(ModelScene(model))
+    assert [part.j for part in page.slices] == [3]
+    (select,) = page.values
+    assert [label for _, label in select.options] == ["a", "b", "c"]
+    before = page.at[:3].tolist()
+    assert select.value == str(before.index(1.0))
+    select.value = "0" if before[0] == 0 else "1"
+    assert page.at[:3].tolist() == [float(k == int(select.value)) for k in range(3)]
+    curve = page.slices[0].curve.data
+    grid = np.column_stack([np.tile(page.at[:3], (len(curve["x"]), 1)), curve["x"]])
+    np.testing.assert_allclose(curve["mean"], model.posterior_.mean(grid), rtol=1e-8, atol=1e-10)
+    assert f"site = {'abc'[int(select.value)]}" in page.numbers.text
+    page.sample.value = 5
+    assert select.value == "2"
+    page.slices[0].click(page.slices[0].plot.x_range.start + 0.1, 0.0)
+    assert page.scene.points[-1, :3].tolist() == [0.0, 0.0, 1.0]
+
+
 def test_every_output_can_be_shown():
     X = np.linspace(0, 5, 20)[:, None]
     y = np.column_stack([np.sin(X[:, 0]), 100 * np.cos(X[:, 0])])

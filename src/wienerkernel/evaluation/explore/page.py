@@ -16,6 +16,7 @@ from ...posterior.separate import causes as causes_of
 from ..relevance import exclusive, relevance
 from ..report.scores import sampled_scores
 from ..report.slices import TAILS, densities, path
+from ..report.variables import variables
 from .figures import LEVEL, WIDEST_FIRST, WIDGET_STYLE, density_figure, set_theme
 from .scenes import Scene
 from .slice import Slice
@@ -23,6 +24,8 @@ from .slice import Slice
 __all__ = ["Page"]
 
 MAX_SLICES = 6
+LONGEST = 40
+"""Letters of a name that fit beside an axis."""
 REST_MS = 150
 """Milliseconds without a change after which exact laws, scores and code follow."""
 DOWNLOAD = """
@@ -70,11 +73,23 @@ class Page:
         self._waiting = False
         self.posterior: Posterior = scene.fit()
         d = scene.points.shape[1]
-        changes = relevance(self.posterior, scene.points, exclusive(scene.points)).max(axis=1)
-        shown = sorted(np.argsort(-changes, kind="stable")[:MAX_SLICES].tolist())
+        together = exclusive(scene.points)
+        changes = relevance(self.posterior, scene.points, together).max(axis=1)
+        every = variables(scene.names, scene.points, together)
+        numbers = [one.columns[0] for one in every if not one.values] or list(range(d))
+        shown = sorted(sorted(numbers, key=lambda j: -changes[j])[:MAX_SLICES])
+        # a category is chosen, not moved between 0 and 1
+        self.categories = [one for one in every if not set(one.columns) & set(numbers)]
         self.at = path(scene.points, 0).base.copy()
         self.slices = [Slice(self, j) for j in shown]
         self.x = [models.Slider(start=0.0, end=1.0, value=0.5, show_value=False) for _ in shown]
+        self.values = [
+            models.Select(
+                title=one.name, options=[(str(k), value) for k, value in enumerate(one.values)], value="0"
+            )
+            for one in self.categories
+        ]
+        self._show_categories()
         self.sample = models.Slider(title="go to sample", start=0, end=1, value=0, step=1)
         self.densities = {of: models.ColumnDataSource() for of in OF}
         self.y_range, self.pdf_range = models.Range1d(), models.Range1d()
@@ -99,6 +114,8 @@ class Page:
             source.on_change("value", lambda attr, old, new: self.start_over())  # noqa: ARG005
         for part, slider in zip(self.slices, self.x, strict=True):
             slider.on_change("value", lambda attr, old, new, j=part.j: self.choose(j, new))  # noqa: ARG005
+        for select in self.values:
+            select.on_change("value", lambda attr, old, new: self.choose_values())  # noqa: ARG005
         if d > 1:
             self.sample.on_change("value", lambda attr, old, new: self.visit(int(new)))  # noqa: ARG005
         self.reset.on_click(lambda _: self.start_over())
@@ -118,7 +135,7 @@ class Page:
         self.document = document
         controls = {f"control{k}": w for k, w in enumerate(self.scene.sources + self.scene.controls)}
         buttons = {"reset": self.reset, "retune": self.retune, "png": self.png, "python": self.python}
-        points = {f"x{k}": slider for k, slider in enumerate(self.x)}
+        points = {f"x{k}": widget for k, widget in enumerate([*self.x, *self.values])}
         if self.scene.points.shape[1] > 1:
             points["sample"] = self.sample
         figures = {f"slice{k}": part.plot for k, part in enumerate(self.slices)} | {"density": self.density}
@@ -181,9 +198,24 @@ class Page:
     def visit(self, row: int) -> None:
         """Go to a sample."""
         self.at = self.scene.points[min(row, len(self.scene.values) - 1)].copy()
+        self._show_categories()
         for part, slider in zip(self.slices, self.x, strict=True):
             slider.value = float(np.clip(self.at[part.j], slider.start, slider.end))
         self.changed()
+
+    def _show_categories(self) -> None:
+        """Let the widgets of categories show the chosen point."""
+        for one, select in zip(self.categories, self.values, strict=True):
+            select.value = str(int(one.coordinate(self.at[None])[0]))
+
+    def choose_values(self) -> None:
+        """Go to other values of the categories."""
+        at = self.at.copy()
+        for one, select in zip(self.categories, self.values, strict=True):
+            at[one.columns] = np.arange(len(one.columns)) == int(select.value)
+        if not np.array_equal(at, self.at):
+            self.at = at
+            self.changed()
 
     def choose(self, j: int, value: float) -> None:
         """Go to another value of input j; all other slices follow."""
@@ -290,11 +322,14 @@ class Page:
                 self.y_range.update(start=max(y[0], center - 4 * std), end=min(y[-1], center + 4 * std))
         # a narrow law may be a spike: it is clipped so that the others stay visible
         self.pdf_range.update(start=0.0, end=1.05 * max(min(peak, 12 * peaks[0]) for peak in peaks))
-        where = ", ".join(slider.title for slider in self.x)
-        self.density.title.text = "exact densities" + f" at {where}" * (len(self.x) == 1)
-        self.density.xaxis.axis_label = scene.target
+        chosen = [slider.title for slider in self.x]
+        chosen += [f"{one.name} = {one.at(self.at)}" for one in self.categories]
+        where = ", ".join(chosen)
+        self.density.title.text = "exact densities" + f" at {where}" * (len(chosen) == 1)
+        name = scene.target
+        self.density.xaxis.axis_label = name
         for part in self.slices:
-            part.plot.yaxis.axis_label = scene.target
+            part.plot.yaxis.axis_label = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
         parts = self.posterior.common_uncertainty(at)
         causes = ", ".join(
             f"{CAUSES[cause]} <b>{unit * float(getattr(parts, cause)[0]) ** 0.5:.4g}</b>"
