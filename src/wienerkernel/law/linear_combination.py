@@ -13,9 +13,9 @@ from ..noise import Noise
 from ..noise.base import as_generator
 from .arguments import as_levels, as_terms, finite
 from .batch import Batch
+from .derived import DerivedMethods
 from .dispatch import METHODS
 from .divisible import is_whole, power
-from .hdi import shortest
 
 __all__ = ["AccuracyWarning", "LinearCombination"]
 
@@ -37,7 +37,7 @@ class AccuracyWarning(UserWarning):
     """
 
 
-class LinearCombination:
+class LinearCombination(DerivedMethods):
     """Law of Y = loc + sum_j w_j M_j + N(0, normal_std^2) with independent M_j of one law or of several.
 
     Parameters
@@ -158,17 +158,6 @@ class LinearCombination:
         value, error = self._batch.values("pdf", np.asarray(y, dtype=float))
         return (value, error) if return_error else value
 
-    def logpdf(self, y: ArrayLike) -> FloatArray:
-        """Logarithm of the density at y, accurate in light tails.
-
-        Examples
-        --------
-        >>> round(float(LinearCombination("expon()", [1.0, 2.0]).logpdf(100.0)), 9)
-        -50.0
-        """
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(np.maximum(self.pdf(y), 0.0)))
-
     @overload
     def cdf(self, y: ArrayLike, *, return_error: Literal[False] = False) -> FloatArray: ...
     @overload
@@ -276,49 +265,6 @@ class LinearCombination:
         value, error = self._batch.quantile(np.minimum(level, 1 - level), level <= 0.5)
         return _checked(value, error, return_error)
 
-    def interval(self, confidence: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Interval with equal tails.
-
-        Parameters
-        ----------
-        confidence : array-like
-            Probability inside, broadcast against S.
-
-        Returns
-        -------
-        low, high : ndarray of shape broadcast(confidence.shape, S)
-
-        Examples
-        --------
-        >>> low, high = LinearCombination("laplace()", [1.0, 1.0]).interval(0.9)
-        >>> bool(abs(low + high) < 1e-12)
-        True
-        """
-        tail = 0.5 * (1 - as_levels("confidence", confidence))
-        return self.ppf(tail), self.isf(tail)
-
-    def hdi(self, confidence: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Shortest interval with this probability; for a density with one peak, the highest-density interval.
-
-        If the density has several peaks, it is the shortest of all intervals.
-
-        Parameters
-        ----------
-        confidence : array-like
-            Probability inside, broadcast against S.
-
-        Returns
-        -------
-        low, high : ndarray of shape broadcast(confidence.shape, S)
-
-        Examples
-        --------
-        >>> low, high = LinearCombination("expon()", [1.0]).hdi(0.5)
-        >>> round(float(low), 9), round(float(high), 9)
-        (0.0, 0.693147181)
-        """
-        return shortest(self.ppf, self.isf, as_levels("confidence", confidence), self.shape)
-
     def cumulant(self, order: int) -> FloatArray:
         """Cumulant kappa_r = kappa_r(M) sum_j w_j^r, of shape S; NaN where the moment does not exist.
 
@@ -346,58 +292,6 @@ class LinearCombination:
             # a missing moment does not matter for rows in which the law has no weight
             total = total + np.where(np.any(weights != 0, axis=-1), kappa, 0.0) * power_sum
         return np.asarray(total)
-
-    def mean(self) -> FloatArray:
-        """Mean loc + m0 sum_j w_j, of shape S.
-
-        Examples
-        --------
-        >>> float(LinearCombination("expon()", [1.0, 2.0], loc=1.0).mean())
-        4.0
-        """
-        return self.cumulant(1)
-
-    def var(self) -> FloatArray:
-        """Variance s2 sum_j w_j^2 + normal_std^2, of shape S.
-
-        Examples
-        --------
-        >>> float(LinearCombination("expon()", [1.0, 2.0], normal_std=1.0).var())
-        6.0
-        """
-        return self.cumulant(2)
-
-    def std(self) -> FloatArray:
-        """Standard deviation, of shape S.
-
-        Examples
-        --------
-        >>> float(LinearCombination("norm()", [3.0, 4.0]).std())
-        5.0
-        """
-        return np.sqrt(self.var())
-
-    def skewness(self) -> FloatArray:
-        """Skewness kappa_3 / kappa_2^(3/2), of shape S.
-
-        Examples
-        --------
-        >>> float(LinearCombination("expon()", [-1.0]).skewness())
-        -2.0
-        """
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(self.cumulant(3) / self.var() ** 1.5)
-
-    def kurtosis(self) -> FloatArray:
-        """Excess kurtosis kappa_4 / kappa_2^2, of shape S.
-
-        Examples
-        --------
-        >>> float(LinearCombination("expon()", [1.0, 1.0]).kurtosis())
-        3.0
-        """
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(self.cumulant(4) / self.var() ** 2)
 
     def support(self) -> tuple[FloatArray, FloatArray]:
         """Ends of the support, each of shape S.

@@ -11,7 +11,7 @@ from scipy.optimize.elementwise import find_root
 
 from .._typing import FloatArray, IntArray, RandomState
 from ..noise.base import as_generator, cumulants_from_moments, moments_from_cumulants
-from .hdi import shortest
+from .derived import DerivedMethods
 from .linear_combination import LinearCombination
 
 __all__ = ["MixedLaw"]
@@ -21,7 +21,7 @@ SMALL = 1e-7
 """Below it, probabilities and densities are computed with relative accuracy."""
 
 
-class MixedLaw:
+class MixedLaw(DerivedMethods):
     """The law that is row k of a batch of laws with probability p_k, with the methods of :class:`LinearCombination`.
 
     Parameters
@@ -66,11 +66,6 @@ class MixedLaw:
     def pdf(self, y: ArrayLike, *, return_error: bool = False) -> Any:
         """Density at y, broadcast against S."""
         return self._of_parts("pdf", y, return_error)
-
-    def logpdf(self, y: ArrayLike) -> FloatArray:
-        """Logarithm of the density at y."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.pdf(y)))
 
     def cdf(self, y: ArrayLike, *, return_error: bool = False) -> Any:
         """P(Y <= y)."""
@@ -123,15 +118,6 @@ class MixedLaw:
         tail = np.where(upper, self.sf(x), self.cdf(x))
         return x, np.abs(tail - p)
 
-    def interval(self, confidence: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Interval with equal tails."""
-        tail = 0.5 * (1 - np.asarray(confidence, dtype=float))
-        return self.ppf(tail), self.isf(tail)
-
-    def hdi(self, confidence: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Shortest interval that holds this probability."""
-        return shortest(self.ppf, self.isf, np.asarray(confidence, dtype=float), self.shape)
-
     def support(self) -> tuple[FloatArray, FloatArray]:
         """Ends of the support, each of shape S."""
         low, high = self.law.support()
@@ -156,18 +142,6 @@ class MixedLaw:
     def var(self) -> FloatArray:
         """Variance, of shape S."""
         return self._average(self.law.var() + (self.law.mean() - self.mean()) ** 2)
-
-    def std(self) -> FloatArray:
-        """Standard deviation, of shape S."""
-        return np.sqrt(self.var())
-
-    def skewness(self) -> FloatArray:
-        """Skewness, of shape S."""
-        return np.asarray(self.cumulant(3) / self.var() ** 1.5)
-
-    def kurtosis(self) -> FloatArray:
-        """Excess kurtosis, of shape S."""
-        return np.asarray(self.cumulant(4) / self.var() ** 2)
 
     def rvs(self, size: int = 1, random_state: RandomState = None) -> FloatArray:
         """Draws, of shape (size, *S); each row is drawn from one of the parts at random."""
