@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 
 from wienerkernel import LinearCombination, Mixture, SmoothedResiduals
 
@@ -133,3 +133,21 @@ def test_mixtures_and_smoothed_residuals_may_be_among_the_laws():
 def test_lists_of_different_lengths_are_refused():
     with pytest.raises(ValueError, match="2 laws need as many arrays"):
         LinearCombination(["expon()", "norm()"], [[1.0]])
+
+
+def test_a_pole_beside_a_histogram_with_a_small_normal_part():
+    """Of the histogram and the normal part the law is known; with u = b^0.3 there is no pole to integrate over."""
+    counts, edges, tau = np.array([1, 4, 2, 7, 3, 1]), np.linspace(-1.0, 2.0, 7), 4e-4
+    histogram = stats.rv_histogram((counts, edges), density=False)()
+    Y = LinearCombination([stats.beta(0.3, 2.0), histogram], [[0.1], [11.2]], normal_std=tau)
+    x, p = np.polynomial.legendre.leggauss(30)
+    u = (np.arange(100)[:, None] + 0.5 * (1 + x)).ravel() / 100
+    b = u ** (1 / 0.3)
+    p = np.tile(p, 100) * (1 - b)
+    y = np.linspace(-11.0, 22.4, 25)
+    z = (y[:, None, None] - 0.1 * b[:, None] - 11.2 * edges) / tau
+    integral = tau * (z * special.ndtr(z) + np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi))
+    cdf = -np.diff(integral) / (11.2 * np.diff(edges)) @ (counts / counts.sum())
+    value, error = Y.cdf(y, return_error=True)
+    np.testing.assert_allclose(value, cdf @ p / p.sum(), rtol=0, atol=2e-13)
+    assert np.all(error < 1e-12)

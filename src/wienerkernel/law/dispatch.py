@@ -56,7 +56,7 @@ FEW_TERMS, SOME_TERMS = 4, 8
 """Terms that are convolved in two halves of two; and at most, where the transform is very long."""
 MOST_TERMS = 16
 """Terms whose corners are combined, row by row."""
-MAX_CUTS = 16
+MAX_CUTS = 32
 """Singular points of half a sum: a convolution integrates between them, and its cost is their square."""
 MAX_ROWS = 256
 """Rows that are convolved, or inverted on graded panels, at once; their tables stay below some 100 MB."""
