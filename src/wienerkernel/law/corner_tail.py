@@ -6,6 +6,7 @@ A_C does. A corner of a sum of terms is a sum of corners of the terms, and its A
 
 from __future__ import annotations
 
+import itertools
 from functools import cached_property
 
 import numpy as np
@@ -168,7 +169,10 @@ class CornerTail:
 
     @cached_property
     def _sides(self) -> dict[float, tuple[FloatArray, ComplexArray, ComplexArray]]:
-        """For corners above (1) and below x (-1): their places, the nodes, and the terms of the distribution function."""
+        """For corners above (1) and below x (-1): their places, the nodes, and the terms of the distribution function.
+
+        Those of a corner hold all corners behind it, as seen from x, since e^{it(C - x)} is a product along the way.
+        """
         sides = {}
         for side in (1.0, -1.0):
             turn = np.exp(1j * side * self.theta)
@@ -177,7 +181,11 @@ class CornerTail:
             if found is None:
                 msg = "too many corners"
                 raise ValueError(msg)
-            sides[side] = found[0], t, found[1] * (self.step * turn / t)
+            location, terms = found[0], found[1] * (self.step * turn / t)
+            order = np.arange(len(location))[:: -1 if side > 0 else 1]
+            for behind, corner in itertools.pairwise(order):
+                terms[corner] += np.exp(1j * (location[behind] - location[corner]) * t) * terms[behind]
+            sides[side] = location, t, terms
         return sides
 
     def __call__(self, x: FloatArray) -> Values:
@@ -193,10 +201,11 @@ class CornerTail:
     def _sum(self, x: FloatArray) -> Values:
         result = Values(*np.zeros((5, len(x))))
         for side, (location, t, terms) in self._sides.items():
-            distance = location - x[:, None]
-            point, corner = np.nonzero(distance > 0 if side > 0 else distance <= 0)
-            distance = distance[point, corner]
-            # pairs that need about as many nodes
+            nearest = np.searchsorted(location, x, side="right") - (side < 0)
+            point = np.flatnonzero((nearest >= 0) & (nearest < len(location)))
+            corner = nearest[point]
+            distance = location[corner] - x[point]
+            # points that need about as many nodes
             with np.errstate(divide="ignore"):
                 last = np.searchsorted(self.r, 40 / (np.sin(self.theta) * np.abs(distance))) + 2
             last = np.minimum(32 * np.ceil(last / 32).astype(int), len(t))
@@ -226,7 +235,7 @@ class CornerTail:
             (result.pdf, result.pdf_error, sums[1]),
         ):
             value, half = pair[:, 0], np.abs(pair[:, 1])
-            out[:] += np.bincount(point, value, len(out))
+            out[point] += value
             # halving the step squares the error
             with np.errstate(all="ignore"):
                 share = (
@@ -234,4 +243,4 @@ class CornerTail:
                     if out is result.cdf
                     else half / np.abs(value)
                 )
-            error[:] += np.bincount(point, half * np.minimum(np.nan_to_num(share), 1.0), len(out))
+            error[point] += half * np.minimum(np.nan_to_num(share), 1.0)

@@ -23,6 +23,7 @@ from scipy.special import gamma
 
 from .._typing import ComplexArray, FloatArray
 from ..noise import Mixture, Noise
+from ..noise.characteristic.quadrature import chebyshev
 
 __all__ = ["Corners", "components", "corners"]
 
@@ -43,6 +44,7 @@ AGREED = 12
 MOST = 64
 """Corners of one law at most."""
 _V = 0.5 * (1 - np.cos((np.arange(POINTS) + 0.5) * np.pi / POINTS))
+_TO_POWERS = chebyshev(2 * DEGREE + 1)[2][::2, ::2]  # on [0, 1], where T_k(2 v - 1) = T_2k(sqrt v)
 
 
 @dataclass(frozen=True)
@@ -165,11 +167,9 @@ def _expansion(law: Noise, point: float, sign: float, room: float) -> tuple[floa
         return None
     _, series, length, step = best
     power = float(np.rint(series[0])) if abs(series[0] - np.rint(series[0])) < 1e-11 else float(series[0])
-    # Chebyshev polynomials in v = (l / length)^step -> powers of v -> powers of the exponential of the sum
-    in_v = np.polynomial.Chebyshev(series[1:], domain=[0, 1]).convert(kind=np.polynomial.Polynomial).coef
-    slope = np.arange(DEGREE + 1.0)
-    slope[: len(in_v)] *= np.asarray(in_v, dtype=np.float64)
-    slope[len(in_v) :] = 0.0
+    # powers of v = (l / length)^step -> powers of the exponential of the sum
+    in_v = series[1:] @ _TO_POWERS
+    slope = np.arange(DEGREE + 1) * in_v
     g = np.zeros(DEGREE + 1)
     g[0] = np.exp(in_v[0])
     for m in range(1, DEGREE + 1):

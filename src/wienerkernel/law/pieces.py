@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._typing import FloatArray, IntArray
+from ..noise.characteristic.quadrature import chebyshev
 from .ray import EPS, between
 
 __all__ = ["CdfValues", "Pieces", "tabulate"]
@@ -29,15 +30,8 @@ NO_MASS = 1e-30
 """Mass beyond which a tail ends."""
 SHALLOW = 3.25
 """Least depth of a quadrature: it reaches from 1e-17 to 1 - 1e-17 of a piece."""
-_X = np.cos((np.arange(NODES) + 0.5) * np.pi / NODES)
-_TO_SERIES = np.polynomial.chebyshev.chebvander(_X, NODES - 1) * (2 / NODES)
-_TO_SERIES[:, 0] /= 2
-_TO_POWERS = np.array(
-    [
-        np.pad(np.polynomial.chebyshev.cheb2poly(row[: k + 1]), (0, NODES - 1 - k))
-        for k, row in enumerate(np.eye(NODES))
-    ]
-)
+_X, _TO_SERIES, _TO_POWERS = chebyshev(NODES)
+
 
 Density = Callable[[IntArray, FloatArray, FloatArray], FloatArray]
 

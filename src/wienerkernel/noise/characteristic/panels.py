@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from threading import RLock
 from typing import Any
 
@@ -14,7 +14,7 @@ from numpy.polynomial.polynomial import polyval
 from numpy.typing import NDArray
 
 from ..._typing import ComplexArray, FloatArray
-from .characteristic_function import INF, CharacteristicFunction, expm1, log1p
+from .characteristic_function import INF, CharacteristicFunction, by_chunks, expm1, log1p
 from .quadrature import atoms
 from .tabulated import tabulated
 
@@ -133,9 +133,8 @@ def panelled(middle: FloatArray, half: FloatArray, series: FloatArray, law: Any)
         for k in np.unique(octave):
             where = np.flatnonzero(octave == k)
             branch = small if 2 ** (k / 2) * spread < 1 else large
-            for start in range(0, len(where), 32):
-                part = where[start : start + 32]
-                out[part] = branch(t[part], int(k))
+            wide, center, _ = cells(int(k))
+            out[where] = by_chunks(partial(branch, octave=int(k)), len(center) + int(np.sum(wide)), t[where])
         return out
 
     lower, upper = law.support()

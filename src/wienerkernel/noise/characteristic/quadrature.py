@@ -10,7 +10,16 @@ from numpy.polynomial.polynomial import polyval
 from ..._typing import ComplexArray, FloatArray
 from .characteristic_function import INF, CharacteristicFunction, LogCF, by_chunks, log1p, piecewise
 
-__all__ = ["atoms", "summed", "tanh_sinh"]
+__all__ = ["atoms", "chebyshev", "summed", "tanh_sinh"]
+
+
+def chebyshev(n: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Chebyshev nodes, the matrix from values there to a series (values @ matrix), and that from a series to powers."""
+    x = np.cos((np.arange(n) + 0.5) * np.pi / n)
+    to_series = np.polynomial.chebyshev.chebvander(x, n - 1) * (2 / n)
+    to_series[:, 0] /= 2
+    powers = (np.polynomial.chebyshev.cheb2poly(row[: k + 1]) for k, row in enumerate(np.eye(n)))
+    return x, to_series, np.stack([np.pad(row, (0, n - len(row))) for row in powers])
 
 
 def atoms(x: FloatArray, p: FloatArray, mean: float | None = None) -> LogCF:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..._typing import ComplexArray, FloatArray, IntArray
 from .characteristic_function import CHUNK, LogCF
+from .quadrature import chebyshev
 
 __all__ = ["tabulated"]
 
@@ -15,12 +16,7 @@ __all__ = ["tabulated"]
 WIDTH, DEGREE, SPAN = 0.125, 12, 30.0
 UNKNOWN, LOGARITHM, PLAIN, DIRECT = 0, 1, 2, 3
 SAME_RAY = 4e-15
-_CHEBYSHEV = np.cos((np.arange(DEGREE + 1) + 0.5) * np.pi / (DEGREE + 1))
-_TO_CHEBYSHEV = np.polynomial.chebyshev.chebvander(_CHEBYSHEV, DEGREE) * (2 / (DEGREE + 1))
-_TO_CHEBYSHEV[:, 0] /= 2
-_TO_POWERS = np.zeros((DEGREE + 1, DEGREE + 1))
-for _k in range(DEGREE + 1):
-    _TO_POWERS[_k, : _k + 1] = np.polynomial.chebyshev.cheb2poly(np.eye(DEGREE + 1)[_k, : _k + 1])
+_CHEBYSHEV, _TO_CHEBYSHEV, _TO_POWERS = chebyshev(DEGREE + 1)
 
 
 def _truncation(series: ComplexArray) -> FloatArray:
