@@ -80,8 +80,8 @@ class Optimizer:
             return np.clip(starts[0], box.low, box.high)
         best, found = -np.inf, None
         error: Exception = NotPositiveDefiniteError("the objective is not finite at any starting point")
-        for start in starts:
-            point = np.clip(start, box.low, box.high)
+        points = (np.clip(start, box.low, box.high) for start in starts)
+        for point in {point.tobytes(): point for point in points}.values():  # some coincide
             self.evaluations += 1
             try:
                 value = objective.value(point) + self.log_prior(objective, point, box)[0]
