@@ -246,15 +246,8 @@ def symmetric(half: Contour) -> CharacteristicFunction:
     def small(t: ComplexArray) -> ComplexArray:
         return log1p(polyval(t * t, series))
 
-    table = tabulated(piecewise(near, small, large), unit, power=2)
-
-    def logcf(t: ComplexArray) -> ComplexArray:
-        # even, and real on the real axis: one quadrant is enough
-        t = np.where(t.real < 0, -t, t)
-        value = table(np.where(t.imag > 0, t.conj(), t))
-        return np.where(t.imag > 0, value.conj(), value)
-
-    return CharacteristicFunction(logcf, (-half.upper or 0.0, half.upper), half.sector)
+    table = tabulated(piecewise(near, small, large), unit, power=2, even=True)
+    return CharacteristicFunction(table, (-half.upper or 0.0, half.upper), half.sector)
 
 
 def student(df: float) -> CharacteristicFunction:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from threading import RLock
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..._typing import ComplexArray, FloatArray, IntArray
 from .characteristic_function import CHUNK, LogCF
@@ -19,9 +21,9 @@ SAME_RAY = 4e-15
 _CHEBYSHEV, _TO_CHEBYSHEV, _TO_POWERS = chebyshev(DEGREE + 1)
 
 
-def _truncation(series: ComplexArray) -> FloatArray:
+def _truncation(series: NDArray[Any]) -> FloatArray:
     """Estimated truncation error of Chebyshev series; a single coefficient may be small by chance."""
-    return np.maximum(np.abs(series[:, -1]), np.abs(series[:, -2]) / 16)
+    return np.asarray(np.maximum(np.abs(series[:, -1]), np.abs(series[:, -2]) / 16))
 
 
 def tabulated(direct: LogCF, unit: float = 1.0, power: int = 1, even: bool = False) -> LogCF:
