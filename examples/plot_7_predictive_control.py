@@ -116,8 +116,8 @@ for name, (_, tube) in plans.items():
     axes[1].plot(range(1, HORIZON + 1), 100 * results[name][1], "o-", color=colors[name], label=name)
 axes[0].axhline(LIMIT, color=LIGHT["mean"], label="limit")
 axes[1].axhline(100 * EPS, color=LIGHT["mean"], label="allowed")
-axes[0].set(xlabel="step", ylabel="state")
-axes[1].set(xlabel="step", ylabel="violations (%)", ylim=(0, None))
+axes[0].set(xlabel="step", ylabel="state", ylim=(-0.05, 0.8), xticks=range(HORIZON + 1))
+axes[1].set(xlabel="step", ylabel="violations (%)", ylim=(0, None), xticks=range(1, HORIZON + 1))
 for ax in axes:
     ax.legend(frameon=False, fontsize=8)
 plt.show()
