@@ -57,7 +57,7 @@ FEW_TERMS, SOME_TERMS = 4, 8
 MOST_TERMS = 16
 """Terms whose corners are combined, row by row."""
 MAX_CUTS = 32
-"""Singular points of half a sum: a convolution integrates between them, and its cost is their square."""
+"""Singular points of half a sum, half as many beyond FEW_TERMS: a convolution costs their square."""
 MAX_ROWS = 256
 """Rows that are convolved, or inverted on graded panels, at once; their tables stay below some 100 MB."""
 # transforms
@@ -274,7 +274,7 @@ def _by_law(rows: Rows) -> NDArray[np.bool_]:
             few &= terms.copies == 0
         else:
             cuts *= max(1, len(terms.noise.singular_points())) ** np.ceil(terms.copies / 2)
-    return np.asarray(few & (cuts <= MAX_CUTS))
+    return np.asarray(few & (cuts <= np.where(rows.copies <= FEW_TERMS, MAX_CUTS, MAX_CUTS // 2)))
 
 
 def _by_components(rows: Rows) -> NDArray[np.bool_]:
