@@ -86,33 +86,16 @@ class Law(Protocol):
     """What sums over weights need to know about a law; every :class:`~wienerkernel.Noise` does."""
 
     @property
-    def gaussian(self) -> bool:
-        """Whether M is normal."""
-
+    def gaussian(self) -> bool: ...
     @property
-    def atomic(self) -> bool:
-        """Whether M has atoms."""
-
-    def mean(self) -> float:
-        """Mean."""
-
-    def var(self) -> float:
-        """Variance."""
-
-    def cumulants(self, order: int, /) -> FloatArray:
-        """Cumulants from order 1 on, NaN where one does not exist."""
-
-    def logcf(self, t: ComplexArray, /) -> ComplexArray:
-        """Log characteristic function."""
-
-    def support(self) -> tuple[float, float]:
-        """Ends of the support."""
-
-    def strip(self) -> tuple[float, float]:
-        """Interval of exponential moments."""
-
-    def sector(self) -> float:
-        """Angle into which the log characteristic function continues."""
+    def atomic(self) -> bool: ...
+    def mean(self) -> float: ...
+    def var(self) -> float: ...
+    def cumulants(self, order: int, /) -> FloatArray: ...
+    def logcf(self, t: ComplexArray, /) -> ComplexArray: ...
+    def support(self) -> tuple[float, float]: ...
+    def strip(self) -> tuple[float, float]: ...
+    def sector(self) -> float: ...
 
 
 def stencil(position: FloatArray, points: int = POINTS) -> tuple[IntArray, FloatArray]:

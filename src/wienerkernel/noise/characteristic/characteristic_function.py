@@ -41,21 +41,10 @@ CHUNK = 1 << 18
 class CharacteristicFunction:
     """Log characteristic function of a standard law, and where it is available.
 
-    Parameters
-    ----------
-    logcf : callable
-        log E exp(i t M) for complex ``t`` of any shape, up to multiples of 2 pi i.
-    strip : tuple of float
-        Open interval of real s on which E exp(s M) is finite; there t = -i s is allowed.
-    sector : float
-        Angle theta such that ``logcf`` holds for abs(arg t) < theta and abs(arg -t) < theta;
-        0 means real ``t`` only.
-    loc : float, default 0
-        The law is that of loc + M: where the end of a law moves to 0, i t loc must not be added and subtracted again.
-
-    Notes
-    -----
-    Off the real axis the error of exp(logcf) is relative to E exp(-Im(t) M), which exceeds abs(phi(t)).
+    ``logcf`` is log E exp(i t M) for complex t of any shape, up to multiples of 2 pi i; off the real axis the error of
+    exp(logcf) is relative to E exp(-Im(t) M). It holds for t = -i s with s in the open interval ``strip``, and for
+    abs(arg t) and abs(arg -t) below ``sector``, where 0 means real t only. The law is that of ``loc`` + M: where its end
+    moves to 0, i t loc must not be added and subtracted again.
     """
 
     logcf: LogCF
