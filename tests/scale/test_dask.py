@@ -172,7 +172,20 @@ def test_a_bad_row_is_an_error_that_names_it(client, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "case", ["text", "scale", "rows", "partitions", "unknown", "numpy", "empty", "vector"]
+    "case",
+    [
+        "text",
+        "numerals",
+        "dates",
+        "complex",
+        "scale",
+        "rows",
+        "partitions",
+        "unknown",
+        "numpy",
+        "empty",
+        "vector",
+    ],
 )
 def test_bad_collections(case):
     table = frame()
@@ -185,6 +198,12 @@ def test_bad_collections(case):
             (X.assign(b=lazy["b"].astype(object).where(lazy["b"] < 5.9, "high")), y),
             "'high' is not a finite",
         ),
+        "numerals": ((X.assign(b=lazy["b"].astype(str)), y), r"column 'b': '[\d.]+' is not a finite number"),
+        "dates": ((X[["a"]].astype("int64").astype("datetime64[ns]"), y), "datetime64.* is not a finite"),
+        "complex": (
+            (array + 1j, da.from_array(table["y"].to_numpy(), chunks=250)),
+            r"\+1j\) is not a finite",
+        ),
         "scale": ((X, y, s - 0.5), "noise_scale, partition 0, row .* 0 is not positive"),
         "rows": ((X, lazy[lazy.a > 1]["y"]), "partition 0 has 250 rows of X and"),
         "partitions": ((X, dd.from_pandas(table["y"], npartitions=2)), "X has 4 partitions and y has 2"),
@@ -196,6 +215,20 @@ def test_bad_collections(case):
     given, message = cases[case]
     with pytest.raises(ValueError, match=message):
         model(Neighbors(20)).fit(*given)
+
+
+def test_numbers_of_any_type_are_numbers():
+    from wienerkernel.io.streams import as_stream
+
+    table = pd.DataFrame(
+        {"a": [True, False, True], "b": [1, 2, 3], "c": np.float32([0.5, 1.5, 2.5]), "y": 1.0}
+    )
+    table["d"] = pd.array([1, 2, 3], dtype="Int64")
+    stream = as_stream(
+        *(dd.from_pandas(table, npartitions=1)[names] for names in (["a", "b", "c", "d"], "y"))
+    )
+    X, *_ = stream.gather()
+    np.testing.assert_array_equal(X, [[1, 1, 0.5, 1], [0, 2, 1.5, 2], [1, 3, 2.5, 3]])
 
 
 def test_unknown_chunk_sizes_are_no_obstacle():
@@ -213,7 +246,7 @@ def test_an_unreachable_scheduler_is_one_line():
 
     with (
         pytest.raises(ValueError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"),
-        workers("tcp://127.0.0.1:9", timeout=1),
+        workers("tcp://127.0.0.1:9", timeout=1e9),
     ):
         pass
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import socket
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +85,8 @@ def workers(address: str | None, timeout: float = 10.0) -> Iterator[None]:
     except ImportError:
         raise ImportError("a scheduler needs Dask: pip install 'wienerkernel[dask]'") from None
     try:
+        # Dask would try again for as long as it may where no connection is accepted
+        socket.create_connection(distributed.comm.get_address_host_port(address), timeout).close()
         client = distributed.Client(address, timeout=timeout, set_as_default=False)
     except (OSError, ValueError) as error:
         raise ValueError(f"no Dask scheduler answers at {address}: {error}") from None
@@ -149,7 +153,9 @@ def _file_stream(files: PreparedFiles, target: Any, noise_scale: Any) -> Stream:
     single = isinstance(target, str)
     targets = [target] if single else target
     if not (isinstance(targets, list | tuple) and targets and all(isinstance(name, str) for name in targets)):
-        raise ValueError(f"y must be the name of a column of the files, or a list of names, got {target!r}")
+        raise ValueError(
+            f"y must be the name of a column of the files, or a list of names, got {type(target)}"
+        )
     if noise_scale is not None and not isinstance(noise_scale, str):
         raise ValueError(f"noise_scale must be the name of a column of the files, got {type(noise_scale)}")
     paths = expanded(files.pattern)
@@ -256,12 +262,14 @@ def _numbers(where: str, values: Any, names: Sequence[str] | None) -> FloatArray
     """A pandas object or an array as finite numbers (n, k)."""
     table = np.asarray(values)
     table = table if table.ndim == 2 else table[:, None]
-    try:
+    if table.dtype.kind in "biuf":
         numbers = table.astype(np.float64)
         good = np.isfinite(numbers) & (np.abs(numbers) <= largest() ** 0.5)
-    except (TypeError, ValueError):
-        good = np.array([[_is_number(cell) for cell in row] for row in table.tolist()], dtype=bool)
+    else:
         numbers = table
+        good = np.array([[_is_number(cell) for cell in row] for row in table], dtype=bool).reshape(
+            table.shape
+        )
     if not good.all():
         row, column = np.argwhere(~good)[0]
         name = column if names is None else repr(names[column])
@@ -272,7 +280,7 @@ def _numbers(where: str, values: Any, names: Sequence[str] | None) -> FloatArray
 
 
 def _is_number(cell: Any) -> bool:
-    return isinstance(cell, int | float) and bool(np.isfinite(cell))
+    return isinstance(cell, Real) and abs(float(cell)) <= largest() ** 0.5
 
 
 def predicted(model: Any, X: Any, return_std: bool, other: bool) -> Any:
