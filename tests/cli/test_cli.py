@@ -421,7 +421,7 @@ def test_all_commands_take_a_model_with_a_transform_and_a_level(auto, new, run, 
     assert code == 0, said
     page = (tmp_path / "r.html").read_text()
     assert "standard deviations are on the transformed scale (box-cox" in page
-    assert '"targets":["y, transformed"]' in page
+    assert '"labels":["y, transformed"]' in page
 
 
 @pytest.mark.parametrize(

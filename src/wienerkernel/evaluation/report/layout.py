@@ -139,8 +139,8 @@ def _lead(report: dict[str, Any]) -> str:
         text += f" Shown are the {len(report['slices'])} most relevant inputs."
     if transform := report["summary"]["transform"]:
         text += (
-            f" The model holds on a transformed scale ({transform}): relevance, variances by cause and noise level are on that "
-            f"scale; means, intervals, densities and scores are on the scale of {report['targets'][0]}."
+            f" Relevance, noise level and, by cause, standard deviations are on the transformed scale ({transform}); means, "
+            f"intervals, densities and scores are on the scale of {report['targets'][0]}."
         )
     return escape(text)
 
