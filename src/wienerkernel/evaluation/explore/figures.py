@@ -70,7 +70,7 @@ def set_theme(plot: Any, dark: bool) -> None:
     colors = {name: pair[dark] for name, pair in (COLORS | PAGE).items()}
     plot.update(
         background_fill_color=colors["background"],
-        border_fill_color=colors["background"],
+        border_fill_color=None,  # the color of the page; its edge would stay there when the theme changes
         outline_line_color=colors["grid"],
     )
     plot.title.text_color = colors["text"]
