@@ -61,7 +61,7 @@ def test_tubes_are_nested_and_named_by_cause(model):
     assert orders == sorted(orders, reverse=True), "a wider tube would hide a narrower one"
 
 
-def test_tubes_of_a_transformed_response_are_on_the_transformed_scale():
+def test_tubes_of_a_transformed_response_are_drawn_in_its_units():
     X, y = np.array([[0.0], [1.0], [2.0]]), np.array([1.0, 2.0, 4.0])
     options = {"noise": "norm(0, 0.2)", "tuning": None}
     of_y = WienerKernelRegressor(RBF(1.0), transform="log", **options).fit(X, y)
@@ -69,6 +69,17 @@ def test_tubes_of_a_transformed_response_are_on_the_transformed_scale():
     one, other = (TubeDisplay.from_estimator(model, X) for model in (of_y, of_log))
     np.testing.assert_array_equal(one.mean, other.mean)
     np.testing.assert_array_equal(one.uncertainty.total, other.uncertainty.total)
+    drawn, logs = ([*display.ax_.lines, *display.ax_.collections] for display in (one, other))
+    for mine, its in zip(drawn, logs, strict=True):
+        mine, its = (
+            found.get_ydata() if hasattr(found, "get_ydata") else found.get_paths()[0].vertices[:, 1]
+            for found in (mine, its)
+        )
+        np.testing.assert_allclose(mine, np.exp(its))
+    legends = [display.ax_.get_legend() for display in (one, other)]
+    assert [legend.get_texts()[3].get_text() for legend in legends] == ["mean, transformed back", "mean"]
+    assert legends[0].get_title().get_text() == "± 1 standard deviation"
+    assert one.ax_.get_ylabel() == "y"
 
 
 def test_the_report_takes_names_and_colors_from_the_one_table(model):

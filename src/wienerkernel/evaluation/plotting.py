@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -42,6 +43,8 @@ class TubeDisplay:
         this input, plus their residuals.
     x_name, y_name : str, default=""
         Names of the axes.
+    inverse : callable, default=None
+        Of the transform of a model: curves and data, which are on the transformed scale, are drawn in units of y.
 
     Attributes
     ----------
@@ -64,6 +67,7 @@ class TubeDisplay:
     several: bool = False
     x_name: str = ""
     y_name: str = ""
+    inverse: Callable[[FloatArray], FloatArray] | None = None
     ax_: Any = field(default=None, init=False, repr=False)
 
     @classmethod
@@ -84,8 +88,8 @@ class TubeDisplay:
         Parameters
         ----------
         estimator : WienerKernelRegressor or Pipeline
-            A model with a ``transform`` is shown on the transformed scale. A pipeline, whose steps before the model are
-            applied to the curve, needs ``X``.
+            Of a model with a ``transform``, mean and tubes of the transformed scale are transformed back. A pipeline, whose
+            steps before the model are applied to the curve, needs ``X``.
         X : array-like of shape (m,) or (m, d), default=None
             Of one input, the points of the curve, in any order. Of several, samples: the curve extends over their range.
             By default, the samples that the model was fitted to.
@@ -146,7 +150,8 @@ class TubeDisplay:
             data,
             points.shape[1] > 1,
             names[j] if names else f"x{j + 1}" if points.shape[1] > 1 else "x",
-            f"{target}, transformed" if transform is not None else str(target),
+            str(target),
+            None if transform is None else transform.inverse,
         )
         return display.plot(ax=ax)
 
@@ -159,17 +164,28 @@ class TubeDisplay:
             ("function", self.uncertainty.epistemic, f"+ {CAUSES['model']}"),
             ("observation", self.uncertainty.total, f"+ {CAUSES['aleatoric']}"),
         ]
+
+        def drawn(values: FloatArray) -> FloatArray:
+            """Values on the scale of the axis."""
+            if self.inverse is None:
+                return values
+            y = self.inverse(values)
+            return np.where(np.isfinite(y), y, np.nan)
+
         for k, (law, variance, label) in enumerate(tubes):
             half = self.width * np.sqrt(variance)
             style = {"color": LIGHT[law], "lw": 0, "zorder": 1 - k / 10}  # wider tubes behind
-            ax.fill_between(self.x, self.mean - half, self.mean + half, label=label, **style)
-        ax.plot(self.x, self.mean, color=LIGHT["mean"], label="mean")
+            ax.fill_between(self.x, drawn(self.mean - half), drawn(self.mean + half), label=label, **style)
+        center = "mean" if self.inverse is None else "mean, transformed back"
+        ax.plot(self.x, drawn(self.mean), color=LIGHT["mean"], label=center)
         if self.data is not None:
             label = "partial residuals" if self.several else "data"
-            ax.plot(*self.data, ".", color=LIGHT["text"], ms=4, alpha=0.6, label=label)
+            x, y = self.data
+            ax.plot(x, drawn(y), ".", color=LIGHT["text"], ms=4, alpha=0.6, label=label)
         ax.set(xlabel=self.x_name, ylabel=self.y_name)
         ax.margins(x=0)
-        ax.legend(frameon=False, fontsize="small")
+        title = f"± {self.width:g} standard deviation{'s' * (self.width != 1)}"
+        ax.legend(frameon=False, fontsize="small", title=title, title_fontsize="small")
         self.ax_ = ax
         return self
 
@@ -307,7 +323,9 @@ class ScoreDisplay:
         )
         ax.axhline(pit.size / self.bins, color=LIGHT["text"], lw=1, ls="--")
         ax.set_ylim(0, 1.25 * max(high, ax.get_ylim()[1]))  # room for the legend
-        ax.set(title="PIT", xlabel="probability integral transform", ylabel="samples", xlim=(0, 1))
+        ax.set(
+            title="PIT: flat if right", xlabel="probability integral transform", ylabel="samples", xlim=(0, 1)
+        )
         ax.legend(frameon=False)
 
     def _calibration(self, ax: Any) -> None:
@@ -317,7 +335,11 @@ class ScoreDisplay:
         ax.fill_between(levels, low / n, high / n, color=LIGHT["observation"], lw=0)
         ax.plot(levels, levels, color=LIGHT["text"], lw=1, ls="--")
         ax.plot(levels, self.report.calibration(levels), color=LIGHT["function-line"])
-        ax.set(title="calibration", xlabel="predicted probability", ylabel="fraction of samples")
+        ax.set(
+            title="calibration: diagonal if right",
+            xlabel="predicted probability",
+            ylabel="fraction of samples",
+        )
         ax.set(xlim=(0, 1), ylim=(0, 1))
 
     def _residuals(self, ax: Any) -> None:
@@ -325,4 +347,8 @@ class ScoreDisplay:
         ends = [min(of_noise[0], of_residuals[0]), max(of_noise[-1], of_residuals[-1])]
         ax.plot(ends, ends, color=LIGHT["text"], lw=1, ls="--")
         ax.plot(of_noise, of_residuals, ".", color=LIGHT["function-line"])
-        ax.set(title="residuals", xlabel="quantile of the noise", ylabel="standardized residual")
+        ax.set(
+            title="residuals: diagonal if right",
+            xlabel="quantile of the noise",
+            ylabel="standardized residual",
+        )
