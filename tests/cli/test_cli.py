@@ -241,10 +241,100 @@ def test_options_of_fit_that_no_data_could_make_right_are_wrong_usage(
     assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
 
 
+@pytest.mark.parametrize("several", [["-t", "y,z"], ["-t", "y", "-t", "z"], ["-t", "z", "--target", "y"]])
+def test_targets_and_inputs_are_in_one_option_or_in_several(several, run, tmp_path):
+    rows = np.random.default_rng(0).normal(size=(12, 4))
+    np.savetxt(tmp_path / "d.csv", rows, delimiter=",", header="a,b,y,z", comments="")
+    inputs = ["--inputs", "b", "--inputs", "a"]
+    code, shown, said = run("fit", tmp_path / "d.csv", *several, *inputs, *QUICK, "-o", tmp_path / "m.wk")
+    assert code == 0, said
+    assert "12 samples of " + ("z, y" if several[1] == "z" else "y, z") + " against b, a" in shown
+    assert load(tmp_path / "m.wk").feature_names_in_.tolist() == ["b", "a"]
+
+
+def test_hints_about_inputs_are_given_for_columns_only(fails, tmp_path):
+    for content in ("x,z,y\n", "x,z,y\n1,1,2\n"):
+        (tmp_path / "d.csv").write_text(content)
+        assert "--inputs" not in fails("fit", tmp_path / "d.csv", "-t", "y", "-o", tmp_path / "m.wk")
+    (tmp_path / "d.csv").write_text("x,it's,k g,y\n1,a,1,2\n1,a,2,3\n")
+    line = fails("fit", tmp_path / "d.csv", "-t", "y", "-o", tmp_path / "m.wk")
+    assert line.endswith("has the text 'a' in all rows; choose the input columns, --inputs 'x, k g'")
+
+
+def test_copies_of_rows_and_identifiers_are_told(run, tmp_path):
+    x = np.arange(1.0, 13.0) ** 2
+    once = np.column_stack([x, 1e17 * x, np.sin(x)])
+    for rows, told in ((np.tile(once, (2, 1)), True), (once, False)):
+        np.savetxt(tmp_path / "d.csv", rows, "%.17g", ",", header="x,id,y", comments="")
+        said = run("fit", tmp_path / "d.csv", "-t", "y", *QUICK, "-o", tmp_path / "m.wk", "--force")[2]
+        assert ("note: 12 of 24 rows are copies of others: remove those" in said) == told
+        assert "note: column 'id': huge integers, rounded to 16 digits. Leave out identifiers" in said
+        assert "column 'x'" not in said
+
+
+def test_a_target_that_does_not_vary_has_its_own_verdict(run, tmp_path):
+    rows = [f"{k},{k * k},5" for k in range(12)]
+    (tmp_path / "d.csv").write_text("\n".join(["a,b,y", *rows]) + "\n")
+    shown = run("fit", tmp_path / "d.csv", "-t", "y", "--noise", "norm", "-o", tmp_path / "m.wk")[1]
+    assert shown.endswith("verdict\n  y is the same in all rows, so there is nothing to learn.\n")
+    assert "  a            0%\n  b            0%\n" in shown
+
+
+def test_what_inputs_that_vary_together_share_is_told(run, tmp_path):
+    rng = np.random.default_rng(0)
+    for together in (1.0, 0.0):
+        a = rng.normal(size=200)
+        b = together * a + (1.1 - together) * rng.normal(size=200)
+        y = a + b + 0.1 * rng.normal(size=200)
+        np.savetxt(tmp_path / "d.csv", np.column_stack([a, b, y]), delimiter=",", header="a,b,y", comments="")
+        command = [
+            "fit",
+            tmp_path / "d.csv",
+            "-t",
+            "y",
+            "--noise",
+            "norm",
+            "-o",
+            tmp_path / "m.wk",
+            "--force",
+        ]
+        shares = json.loads(run(*command, "--json")[1])["targets"][0]["relevance"]
+        shown = run(*command)[1]
+        assert ("of inputs that vary together" in shown) == bool(together)
+        if together:
+            assert f"{1 - sum(shares.values()):>4.0%}  of inputs that vary together" in shown
+
+
+def test_an_interrupt_has_an_exit_code_and_no_traceback(run, monkeypatch):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("wienerkernel.cli.app", interrupted)
+    assert run("fit") == (130, "", "")
+
+
+def test_a_folder_that_permits_no_files_is_told_before_the_fit(data, fails, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda _, mode: mode != os.W_OK)
+    line = fails("fit", data, "-t", "y", "-o", tmp_path / "m.wk")
+    assert line.endswith(f"cannot write {tmp_path / 'm.wk'}: new files are not permitted in {tmp_path}")
+
+
+@pytest.mark.parametrize("command", ["plan", "compare"])
+def test_commands_without_the_option_do_not_propose_to_drop_rows(command, model, fails, tmp_path):
+    names = list(load(model).feature_names_in_)
+    (tmp_path / "d.csv").write_text(",".join([*names, "y"]) + "\n" + "," * len(names) + "1\n")
+    save(load(model), tmp_path / "other.wk")
+    options = ["--candidates", tmp_path / "d.csv"]
+    if command == "compare":
+        options = [tmp_path / "other.wk", "--data", tmp_path / "d.csv"]
+    assert fails(command, model, *options).endswith("the cell is empty; every row needs a value here")
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         ("", "is empty"),
+        ("x y\n1 2\n", "the columns are x y; columns are separated by commas, semicolons or tabs"),
         ("x,y\n", "there are no rows"),
         ("x,y\n1,2\n", "at least two samples are needed"),
         ("x,y\n1,2\n2,abc\n", "d.csv, row 3, column 'y': 'abc' is not a number"),
@@ -370,6 +460,18 @@ def test_fit_says_why_a_level_is_constant(run, tmp_path):
         np.savetxt(tmp_path / "d.csv", np.column_stack([x, y])[:n], "%.17g", ",", header="x,y", comments="")
         command = ["fit", tmp_path / "d.csv", "--target", "y", "-o", tmp_path / "m.wk", "--force"]
         assert message in run(*command, "--noise", "auto")[1]
+
+
+def test_a_level_that_hardly_varies_is_not_said_to_vary(run, tmp_path):
+    x = np.linspace(0, 1, 40)
+    y = 10 + x + 0.1 * np.random.default_rng(2).normal(size=40)
+    np.savetxt(tmp_path / "d.csv", np.column_stack([x, y]), "%.17g", ",", header="x,y", comments="")
+    shown = run("fit", tmp_path / "d.csv", "-t", "y", "-o", tmp_path / "m.wk")[1]
+    level = (
+        WienerKernelRegressor(noise="auto", random_state=0).fit(x[:, None], y).predict_noise_scale(x[:, None])
+    )
+    assert 1 < level.max() / level.min() < 1.05
+    assert "  level      practically constant (log evidence -" in shown
 
 
 def test_a_column_can_scale_the_noise_and_is_not_an_input_then(skewed, run, tmp_path):
@@ -1059,7 +1161,11 @@ def test_the_summary_is_json_if_asked_for(data, run, tmp_path):
 
 @pytest.mark.parametrize(
     ("std", "words"),
-    [("0.02", "Intervals are too narrow"), ("3", "Intervals are too wide"), ("0.2", "calibrated")],
+    [
+        ("0.02", "Intervals are too narrow"),
+        ("3", "Intervals are too wide"),
+        ("0.2", "calibrated"),
+    ],
 )
 def test_the_verdict_says_whether_to_trust_the_intervals(std, words, run, tmp_path):
     rng = np.random.default_rng(0)
@@ -1069,6 +1175,22 @@ def test_the_verdict_says_whether_to_trust_the_intervals(std, words, run, tmp_pa
     command = ["fit", tmp_path / "d.csv", "-t", "y", "--kernel", "rbf(2.0)", "--tuning", "none"]
     shown = run(*command, "--noise", f"norm(0, {std})", "-o", tmp_path / "m.wk")[1]
     assert words in shown.partition("verdict")[2]
+
+
+def test_the_verdict_is_about_the_inner_intervals_too(run, tmp_path):
+    x = np.linspace(0, 6, 400)
+    y = np.sin(x) + np.random.default_rng(0).laplace(0, 0.2 / 2**0.5, size=400)
+    np.savetxt(tmp_path / "d.csv", np.column_stack([x, y]), "%.17g", ",", header="x,y", comments="")
+    command = ["fit", tmp_path / "d.csv", "-t", "y", "--kernel", "rbf(2.0)", "--tuning", "none", "--json"]
+    shown = run(*command, "--noise", "norm(0, 0.2)", "-o", tmp_path / "m.wk")[1]
+    found = json.loads(shown)["targets"][0]
+    inner, outer = (found["scores"]["coverage"][level] for level in ("0.5", "0.9"))
+    assert outer["low"] <= outer["fraction"] <= outer["high"] < 1
+    assert inner["fraction"] > inner["high"]
+    assert found["verdict"].startswith(
+        f"50% intervals are too wide: {inner['fraction']:.0%} of left-out samples in them, "
+        f"{outer['fraction']:.0%} of left-out samples in 90% intervals, and the inputs explain"
+    )
 
 
 def test_a_table_of_gaps_has_no_samples(fails, model, tmp_path):
@@ -1116,7 +1238,7 @@ def test_compare_ranks_models_and_says_whether_the_difference_is_clear(run, fail
     code, shown, said = run("compare", models["bad"], models["good"])
     assert code == 0, said
     lines = shown.splitlines()
-    assert lines[0] == "40 samples, each left out in turn"
+    assert lines[0] == "40 samples, each left out in turn; higher log scores and lower CRPS are better"
     assert lines[2].startswith(str(models["good"]))
     assert lines[-1].startswith(f"{models['good']} predicts better than {models['bad']}: the difference is ")
     assert "No clear difference" in run("compare", models["same"], models["good"])[1]

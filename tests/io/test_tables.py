@@ -56,6 +56,8 @@ def test_columns_come_in_the_order_they_are_asked_for(tmp_path):
         ("x,y\n1,2\nNA,3\n", r"row 3, column 'x': 'NA' is not a number; every row needs a value here"),
         ("x,y\n1,nan\n", r"row 2, column 'y': nan is not a finite number"),
         ("x,y\n-inf,1\n", r"row 2, column 'x': -inf is not a finite number"),
+        ('x,y\n1,"2,500"\n', r"'2,500' is not a number; write 2500 or 2.500, whichever is meant"),
+        ("x;y\n1;0,500\n", r"'0,500' is not a number; use a decimal point"),
         ("x;y\n1;2,5\n", r"row 2, column 'y': '2,5' is not a number; use a decimal point"),
         ("x,y\n1,2,3\n", r"row 2: 3 cells, but there are 2 columns"),
         ("x,y\n1\n", r"row 2: 1 cells"),

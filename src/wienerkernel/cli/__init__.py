@@ -1,7 +1,8 @@
 """The command line: from a table of measurements to predictions and a report. Needs the extra ``cli``.
 
 Results go to standard output, messages to standard error. An error in the data or the model is one line on standard
-error and exit code 1; wrong usage, options that are invalid for any data and model, has exit code 2.
+error and exit code 1; wrong usage, options that are invalid for any data and model, has exit code 2. An
+interrupt has exit code 130.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ def main() -> None:
         # The reader of our output closed it; without this, Python would print an error when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
     except OSError as error:
         where = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
         sys.exit(f"wienerkernel: {where}")

@@ -53,7 +53,8 @@ def compare(
         show(json.dumps(_rows(found), indent=2))
         return
     n = next(iter(reports.values())).pit.shape[0]
-    show(f"{n} samples, {'each left out in turn' if data is None else f'of {data}'}")
+    source = "each left out in turn" if data is None else f"of {data}"
+    show(f"{n} samples, {source}; higher log scores and lower CRPS are better")
     show(str(found))
     show(_verdict(found))
 

@@ -187,8 +187,13 @@ def may_write(path: Path, force: bool) -> None:
         ) from None
 
 
-def listed(text: str, known: Sequence[str] = ()) -> list[str]:
-    """Comma-separated names; one with a comma is in double quotes, or is the whole text if such a name is ``known``."""
+def listed(text: str | Sequence[str], known: Sequence[str] = ()) -> list[str]:
+    """Comma-separated names, or those of several texts.
+
+    A name with a comma is in double quotes, or is the whole text if such a name is ``known``.
+    """
+    if not isinstance(text, str):
+        return [name for part in text for name in listed(part, known)]
     if text.strip() in known:
         return [text.strip()]
     if text.count('"') % 2:

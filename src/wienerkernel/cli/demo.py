@@ -29,7 +29,7 @@ def demo(
     _write_data(data, new, seed, force)
     again = " --force" if force else ""
     say(f"\n$ wienerkernel fit {data} --target y --noise gamma -o {model}{again}", style="bold")
-    fit(data, target="y", noise="gamma", output=model, force=force)
+    fit(data, target=["y"], noise="gamma", output=model, force=force)
     say(f"\n$ wienerkernel predict {model} {new} -o {predictions}{again}", style="bold")
     predict(model, new, output=predictions, force=force)
     say(f"\n$ wienerkernel plan {model} --at x=4 --std 0.1", style="bold")

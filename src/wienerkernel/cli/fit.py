@@ -45,9 +45,10 @@ def fit(
         ),
     ],
     target: Annotated[
-        str,
+        list[str],
         option(
-            "Column with the observations, or several, comma-separated. Names with commas are put in double quotes.",
+            "Column with the observations; several are comma-separated or have a -t each. Names with commas are put in "
+            "double quotes.",
             "NAME",
             False,
             "--target",
@@ -55,9 +56,10 @@ def fit(
         ),
     ],
     inputs: Annotated[
-        str | None,
+        list[str] | None,
         option(
-            "Input columns, comma-separated. Texts become one input for each value, dates elapsed time.",
+            "Input columns, comma-separated or in several --inputs. Texts become one input for each value, dates elapsed "
+            "time.",
             "NAMES",
             "all other columns with a name",
         ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -25,7 +25,7 @@ from .console import (
     say_written,
     scale_name,
 )
-from .read import NO_ROWS, NO_VALUES, query
+from .read import NO_ROWS, NO_VALUES, query, remedy
 from .streaming import outputs, reading, seen_by_workers
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def predict(
         ),
     ] = "observation",
     inputs: Annotated[
-        str | None,
+        list[str] | None,
         option(
             "Input columns, comma-separated, in the order of the model's inputs.", "NAMES", "those of the fit"
         ),
@@ -124,7 +124,7 @@ def predict(
 class _FilePrediction:
     """The options of the command, as a function that predicts one file."""
 
-    inputs: str | None
+    inputs: Sequence[str] | None
     noise_scale: str | None
     drop: bool
     interval: float
@@ -147,7 +147,8 @@ class _FilePrediction:
                     rows = chunk.complete(used) if self.drop else chunk
                     read, written = read + len(chunk), written + len(rows)
                     if len(rows):
-                        X, scale = query(model, columns, rows), _scale(rows, self.noise_scale)
+                        with remedy():
+                            X, scale = query(model, columns, rows), _scale(rows, self.noise_scale)
                         new = _predictions(model, X, scale, self.interval, self.of)
                         writer.write({**rows.columns, **_renamed(new, self.prefix, table)})
                     if report is not None:
@@ -159,7 +160,7 @@ class _FilePrediction:
         return read, written, ""
 
 
-def _columns(model: WienerKernelRegressor, table: Table, inputs: str | None) -> list[Column]:
+def _columns(model: WienerKernelRegressor, table: Table, inputs: Sequence[str] | None) -> list[Column]:
     """The columns of a table that hold the model's inputs."""
     from ..io.columns import columns_of
     from ..io.tables import shortened
@@ -168,7 +169,9 @@ def _columns(model: WienerKernelRegressor, table: Table, inputs: str | None) -> 
     known = [column.name for column in columns]
     names = known if inputs is None else listed(inputs, table.names)
     if len(names) != len(columns):
-        raise ValueError(f"--inputs must name {len(columns)} columns ({shortened(known)}), got {inputs}")
+        raise ValueError(
+            f"--inputs must name {len(columns)} columns ({shortened(known)}), got {shortened(names)}"
+        )
     for name in names:
         if name not in table.names:
             raise ValueError(

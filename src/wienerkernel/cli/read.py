@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,6 +34,8 @@ __all__ = [
 ]
 
 REMEDY = "; --missing drop skips rows without a value"
+COPIES = 0.2
+"""Share of rows that are equal to others from which it is told."""
 NO_ROWS = "there are no rows below the column names"
 NO_VALUES = "no row has a value in all columns that are used"
 
@@ -55,8 +58,8 @@ class SampleTable:
 
 def read_samples(
     data: Path,
-    target: str,
-    inputs: str | None = None,
+    target: str | Sequence[str],
+    inputs: str | Sequence[str] | None = None,
     noise_scale: str | None = None,
     group: str | None = None,
     drop: bool = False,
@@ -77,7 +80,7 @@ def read_samples(
         used = [*names, *targets, *others]
         check_names(table.file, used, table.names)
         reader, numbers, labels, read = ColumnReader(names, largest() ** 0.5), [], [], 0
-        with located(table.file, inputs is not None or len(names) == 1, numeric), remedy():
+        with located(table.file, [] if inputs else names, numeric), remedy():
             for chunk in table.chunks():
                 read += len(chunk)
                 rows = chunk.complete(used) if drop else chunk
@@ -89,6 +92,13 @@ def read_samples(
             columns, X = reader.result()
     values, n_y = np.concatenate(numbers), len(targets)
     tell_columns(columns, X, inputs is None)
+    copies = len(X) - len(np.unique(np.column_stack([X, values]), axis=0))
+    if copies > COPIES * len(X):
+        warn(
+            f"{copies} of {len(X)} rows are copies of others: remove those that were not measured anew, which make scores too "
+            "good",
+            stacklevel=2,
+        )
     if group is not None:
         groups = Groups.of(labels, X)
         tell_groups(groups, group, columns)
@@ -112,9 +122,9 @@ def remedy() -> Iterator[None]:
 
 
 @contextmanager
-def located(file: str, chosen: bool, numeric: Sequence[str]) -> Iterator[None]:
-    """Errors name the file, and an option if they are about inputs that were not ``chosen``."""
-    from ..io.tables import MissingValueError
+def located(file: str, names: Sequence[str], numeric: Sequence[str]) -> Iterator[None]:
+    """Errors name the file, and how to leave out an input if they are about one of several that nobody chose."""
+    from ..io.tables import MissingValueError, shortened
 
     try:
         yield
@@ -122,8 +132,10 @@ def located(file: str, chosen: bool, numeric: Sequence[str]) -> Iterator[None]:
         raise
     except ValueError as error:
         where = "" if file in str(error) else f"{file}: "
-        wrong = chosen or any(f"column {name!r}: " in str(error) for name in numeric)
-        hint = "" if wrong else "; choose the input columns with --inputs"
+        about = [name for name in (*numeric, *names) if f"column {name!r}" in str(error)]
+        others, hint = [name for name in names if name not in about], ""
+        if about and others and about[0] not in numeric:
+            hint = f"; choose the input columns, --inputs {shlex.quote(shortened(others))}"
         raise ValueError(f"{where}{error}{hint}") from None
 
 
@@ -142,11 +154,12 @@ def query(model: WienerKernelRegressor, columns: list[Column], rows: Chunk) -> F
     from ..io.columns import encoded
     from ..validation import largest, precision
 
-    with remedy():
-        return encoded(columns, rows, largest(precision(model)))
+    return encoded(columns, rows, largest(precision(model)))
 
 
-def input_columns(table: Table, targets: list[str], others: Sequence[str], inputs: str | None) -> list[str]:
+def input_columns(
+    table: Table, targets: list[str], others: Sequence[str], inputs: str | Sequence[str] | None
+) -> list[str]:
     """Names of the input columns."""
     if not targets or len(set(targets)) < len(targets):
         raise UsageError(f"--target must name different columns, got {', '.join(targets) or 'none'}")
@@ -157,7 +170,7 @@ def input_columns(table: Table, targets: list[str], others: Sequence[str], input
         if both := [name for name in names if name in targets]:
             raise UsageError(f"the target {both[0]!r} is also among the inputs: remove it from --inputs")
         if len(set(names)) < len(names):
-            raise UsageError(f"--inputs names a column twice: {inputs}")
+            raise UsageError(f"--inputs names a column twice: {', '.join(names)}")
     else:
         from ..io.tables import NAMELESS
 
@@ -195,6 +208,8 @@ def tell_columns(columns: Sequence[Column], X: FloatArray, chosen: bool) -> None
             and X[0, at] in (0, 1)
         ):
             what = "row numbers? Leave it out with --inputs unless it was measured"
+        elif np.abs(X[:, at]).max() >= 2.0**53 and np.all(X[:, at] == np.round(X[:, at])):
+            what = "huge integers, rounded to 16 digits. Leave out identifiers with --inputs"
         else:
             what = ""
         if what:

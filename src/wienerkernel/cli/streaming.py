@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial, reduce
@@ -71,7 +71,12 @@ def reading(what: str) -> Iterator[Callable[..., None]]:
 
 
 def prepared(
-    data: Path, target: str, inputs: str | None, noise_scale: str | None, group: str | None, drop: bool
+    data: Path,
+    target: Sequence[str],
+    inputs: Sequence[str] | None,
+    noise_scale: str | None,
+    group: str | None,
+    drop: bool,
 ) -> tuple[PreparedFiles, list[str]]:
     """Look at the files, and tell what is found there: how their columns become inputs, and the names of the targets."""
     from ..io.streams import PreparedFiles, as_stream, expanded
@@ -89,7 +94,7 @@ def prepared(
         if not survey.kept:
             warn(f"{survey.path}: {NO_VALUES if survey.read else NO_ROWS}", stacklevel=2)
     check_number(str(data), sum(survey.read for survey in surveys), sum(survey.kept for survey in surveys))
-    with located(str(data), inputs is not None or len(names) == 1, ()):
+    with located(str(data), [] if inputs else names, ()):
         found = [survey.found for survey in surveys if survey.kept]
         columns = tuple(reduce(add, findings).column() for findings in zip(*found, strict=True))
     files = replace(files, inputs=tuple(column.name for column in columns), columns=columns)

@@ -33,7 +33,11 @@ LEVELS = (0.5, 0.9)
 JUDGED = 10
 """Samples from which the coverage of intervals is judged."""
 SLIGHT = 0.07
-"""Difference from a coverage of 0.9 that is small, even if it is more than chance."""
+"""Difference from a wanted coverage that is small, even if it is more than chance."""
+SHARED = 0.2
+"""Share of the variation that no single input has from which it is told."""
+FLAT = 1.05
+"""Ratio of the highest level of the noise to the lowest, up to which it is practically constant."""
 
 
 def summarize(model: WienerKernelRegressor, samples: SampleTable, collapsed: bool = False) -> dict[str, Any]:
@@ -116,7 +120,8 @@ def _relevance(model: WienerKernelRegressor, samples: SampleTable) -> FloatArray
     by_column = ByColumn()
     spread = np.var(by_column.mean(rows).reshape(len(rows), -1), axis=0)
     changes = relevance(by_column, rows) ** 2
-    shares = np.divide(changes, spread, out=np.zeros_like(changes), where=spread > 0)
+    varies = (spread > 0) & (np.ptp(samples.y.reshape(len(samples.y), -1), axis=0) > 0)
+    shares = np.divide(changes, spread, out=np.zeros_like(changes), where=varies)
     return np.asarray(np.minimum(shares, 1.0))
 
 
@@ -181,20 +186,32 @@ def _verdict(found: dict[str, Any]) -> str:
     """Whether to trust the intervals, what the inputs explain, and what would help, in a sentence or two."""
     from ..palette import CAUSES
 
-    outer = found["scores"]["coverage"][f"{LEVELS[-1]:g}"]
-    shown = f"{outer['fraction']:.0%} of left-out samples in 90% intervals"
-    much = "slightly" if abs(outer["fraction"] - LEVELS[-1]) < SLIGHT else "too"
-    if found["scores"]["scored"] < JUDGED:
-        trust = f"Too few samples to check the intervals: {shown}"
-    elif outer["low"] <= outer["fraction"] <= outer["high"]:
-        trust = f"Intervals are calibrated within chance: {shown}"
-    else:
-        narrow = outer["fraction"] < LEVELS[-1]
-        trust = f"Intervals are {much} {'narrow' if narrow else 'wide'}: {shown}"
-    r2 = found["scores"]["r2"]
+    scores = found["scores"]
+    r2 = scores["r2"]
     if r2 is None:
-        explained = f"{found['target']} does not vary"
-    elif r2 <= 0.05:
+        return f"{found['target']} is the same in all rows, so there is nothing to learn."
+    outer = f"{scores['coverage'][f'{LEVELS[-1]:g}']['fraction']:.0%} of left-out samples in 90% intervals"
+    wrong = [
+        (float(level), part)
+        for level, part in reversed(scores["coverage"].items())
+        if not part["low"] <= part["fraction"] <= part["high"]
+    ]
+    if scores["scored"] < JUDGED:
+        trust = f"Too few samples to check the intervals: {outer}"
+    elif not wrong:
+        trust = f"Intervals are calibrated within chance: {outer}"
+    else:
+        level, part = wrong[0]
+        much = "slightly" if abs(part["fraction"] - level) < SLIGHT else "too"
+        narrow = "narrow" if part["fraction"] < level else "wide"
+        which, shown = "Intervals", outer
+        if level != LEVELS[-1]:
+            which, shown = (
+                f"{level:.0%} intervals",
+                f"{part['fraction']:.0%} of left-out samples in them, {outer}",
+            )
+        trust = f"{which} are {much} {narrow}: {shown}"
+    if r2 <= 0.05:
         explained = f"the inputs hardly explain {found['target']} (R^2 {r2:.2f})"
     else:
         explained = f"the inputs explain {r2:.0%} of the variance of {found['target']}"
@@ -247,14 +264,19 @@ def _show_output(found: dict[str, Any], summary: dict[str, Any]) -> None:
         width = max(10, *map(len, found["relevance"]))
         for name, value in found["relevance"].items():
             show(f"  {name:<{width}} {value:>4.0%}  {'█' * round(30 * value)}".rstrip())
+        rest = 1 - sum(found["relevance"].values())
+        if rest > SHARED:  # of independent inputs, the shares add up to at least 1
+            show(
+                f"  {'':<{width}} {rest:>4.0%}  of inputs that vary together, which the data do not separate"
+            )
     scores = found.get("scores")
     if scores is None:
         show("scores need held-out data: means and variances at the inputs are kept, not the rows")
         return
     of = f" of {scores['scored']} random samples" * (scores["scored"] < summary["samples"])
     show(f"leave-one-out scores{of}", style="bold")
-    show(f"  log score  {scores['log_score']:.4f} per sample")
-    show(f"  CRPS       {scores['crps']:.4g}")
+    show(f"  log score  {scores['log_score']:.4f} per sample; higher is better")
+    show(f"  CRPS       {scores['crps']:.4g}; lower is better, in units of {found['target']}")
     show(f"  RMSE       {scores['rmse']:.4g}" + ("" if scores["r2"] is None else f"; R^2 {scores['r2']:.3f}"))
     for level, part in scores["coverage"].items():
         show(f"  coverage   {part['fraction']:.1%} of samples in their {float(level):.0%} intervals")
@@ -280,7 +302,8 @@ def _level_and_transform(
             by = "the mean" if model.noise_level == "mean" else names[0] if len(names) == 1 else "the inputs"
             level = _output(model.predict_noise_scale(X), k)
             extent = f"between {level.min():.3g} and {level.max():.3g} times the noise"
-            yield "level", f"varies with {by} {extent} ({evidence})"
+            how = f"varies with {by} {extent}" if level.max() > FLAT * level.min() else "practically constant"
+            yield "level", f"{how} ({evidence} compared with constant)"
         elif tuned.level_evidence is None:
             yield "level", "constant: too few samples to estimate a varying one"
         else:

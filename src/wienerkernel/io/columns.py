@@ -24,6 +24,7 @@ KINDS = ("number", "category", "date")
 UNITS = {"days": 86400.0, "hours": 3600.0, "seconds": 1.0}
 """Seconds per unit of elapsed time."""
 DATE_LIKE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}( .*)?")
+WITH_UNIT = re.compile(r"[+-]?\d+([.,]\d+)? ?[^\d\W]\S{0,5}")
 MOST_LEVELS = 50
 """Different texts that a one-hot column may have; it also needs two rows for each, on average."""
 
@@ -171,9 +172,10 @@ class Finding:
             raise ValueError(f"column {self.name!r} has {levels[0]!r}: write dates as 2024-12-31")
         if len(levels) > min(MOST_LEVELS, max(2, self.rows // 2)):
             number = f"more than {MOST_LEVELS}" if len(levels) > MOST_LEVELS else len(levels)
+            unit = "; write numbers without a unit" if WITH_UNIT.fullmatch(levels[0]) else ""
             raise ValueError(
                 f"column {self.name!r} has {number} different texts in {self.rows} rows, such as {levels[0][:60]!r}: too "
-                "many for one input each"
+                f"many for one input each{unit}"
             )
         if len(levels) == 1:
             raise ValueError(f"column {self.name!r} has the text {levels[0][:60]!r} in all rows")

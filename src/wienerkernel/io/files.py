@@ -27,6 +27,8 @@ def check_writable(path: str | os.PathLike[str], *, overwrite: bool) -> Path:
         raise FileNotFoundError(f"cannot write {path}: there is no folder {target.parent}")
     if target.exists() and not target.is_file():
         raise ValueError(f"cannot write {path}: it exists and is not a regular file")
+    if not os.access(target.parent, os.W_OK):
+        raise PermissionError(f"cannot write {path}: new files are not permitted in {target.parent}")
     if target.exists() and not overwrite:
         raise FileExistsError(f"{path} exists already")
     return target
@@ -63,7 +65,10 @@ def _temporary(target: Path) -> tuple[Path, IO[bytes]]:
     """
     while True:
         temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
-        file = temporary.open("xb")
+        try:
+            file = temporary.open("xb")
+        except OSError as error:  # name the file that was asked for
+            raise type(error)(error.errno, error.strerror, str(target)) from None
         # Before it was locked, another process may have removed the file as left over.
         if _lock(file) is not False and os.fstat(file.fileno()).st_nlink:
             return temporary, file

@@ -116,7 +116,8 @@ def check_names(file: str, names: Sequence[str], known: list[str]) -> None:
     """Raise ValueError for a name that no column has."""
     for name in names:
         if name not in known:
-            raise ValueError(f"{file}: there is no column {name!r}; the columns are {shortened(known)}")
+            hint = "; columns are separated by commas, semicolons or tabs" if len(known) == 1 else ""
+            raise ValueError(f"{file}: there is no column {name!r}; the columns are {shortened(known)}{hint}")
 
 
 def distinct(file: str, names: list[str]) -> list[str]:

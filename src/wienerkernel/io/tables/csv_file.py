@@ -21,6 +21,7 @@ __all__ = ["CsvTable", "CsvWriter"]
 
 MISSING = ("", "na", "n/a", "nan", "null", "none")
 CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
+THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)
 GROUPING = re.compile(r"[\s_'’,]")
 
 
@@ -113,7 +114,9 @@ class CsvTable:
 
     def _unreadable(self, error: Exception) -> ValueError:
         if isinstance(error, UnicodeDecodeError):
-            return ValueError(f"{self.file} is not UTF-8 text; if it is a CSV file, save it in that encoding")
+            return ValueError(
+                f"{self.file} is not UTF-8 text; if it is a CSV file, save it in that encoding (in Excel, as CSV UTF-8)"
+            )
         return ValueError(f"{self.file} is not a CSV file: {error}")
 
     @property
@@ -168,6 +171,8 @@ def _hint(plain: str) -> str:
     """How to write what was meant to be a number; empty if it was not."""
     if _is_number(plain):
         return "; leave out the percent sign"
+    if THOUSANDS.fullmatch(plain):
+        return f"; write {plain.replace(',', '')} or {plain.replace(',', '.')}, whichever is meant"
     if _is_number(plain.replace(",", ".")):
         return "; use a decimal point"
     with suppress(ValueError):
