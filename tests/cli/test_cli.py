@@ -411,7 +411,7 @@ def test_fit_says_what_auto_found(skewed, run, tmp_path):
     found = WienerKernelRegressor(noise="auto").fit(X, y).tuning_result_
     assert f"  transform  box-cox, exponent {round(found.transform.lam, 3):g}" in shown
     assert f"(log posterior {found.transform_gain:+.1f} compared with none)" in shown
-    assert f"(log evidence {found.level_evidence:+.1f})" in shown
+    assert f"(log evidence {found.level_evidence:+.1f}" in shown
     assert "normal: no other shape" in shown or "compared with normal noise" in shown
     assert shown.count("  level      ") == 1
     assert "averaged over the data; on the transformed scale\n" in shown

@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
@@ -128,3 +129,28 @@ def test_dates_and_texts_are_refused_with_a_hint():
     fitted = model.fit(days.assign(day=(days.day - days.day.min()) / pd.Timedelta(days=1)), Y)
     with pytest.raises(ValueError, match="column 'day' of X has dates"):
         fitted.predict(days)
+
+
+def test_metadata_reach_the_model_within():
+    rng = np.random.default_rng(0)
+    X, scale = rng.uniform(0, 6, (20, 1)), rng.uniform(1, 3, 20)
+    y = np.sin(X[:, 0])
+    requested = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.1)", tuning=None)
+    with sklearn.config_context(enable_metadata_routing=True):
+        requested.set_fit_request(noise_scale=True)
+        pipeline = make_pipeline(StandardScaler(), requested)
+        options = {"params": {"noise_scale": scale}, "cv": KFold(2)}
+        found = cross_val_predict(IntervalRegressor(pipeline), X, y, **options)
+    for train, test in KFold(2).split(X):
+        scaler = StandardScaler().fit(X[train])
+        model = requested.fit(scaler.transform(X[train]), y[train], noise_scale=scale[train])
+        np.testing.assert_allclose(found[test], model.predict_interval(scaler.transform(X[test]), 0.9))
+
+
+def test_interval_regressors_know_their_inputs():
+    pd = pytest.importorskip("pandas")
+    fitted = IntervalRegressor(make_pipeline(StandardScaler(), a_model())).fit(
+        pd.DataFrame(X, columns=["a", "b"]), Y
+    )
+    assert fitted.n_features_in_ == 2
+    assert fitted.feature_names_in_.tolist() == ["a", "b"]

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from .._typing import FloatArray
 from ..posterior.separate import causes
@@ -84,6 +86,8 @@ class IntervalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # t
     ----------
     estimator_ : WienerKernelRegressor or Pipeline
         Fitted.
+    n_features_in_ : int
+        Inputs; ``feature_names_in_`` has their names if X had them.
 
     Examples
     --------
@@ -111,14 +115,29 @@ class IntervalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # t
         X : array-like of shape (n, d)
         y : array-like of shape (n,) or (n, n_y)
         **options : dict
-            Passed to ``estimator.fit``.
+            Passed to ``estimator.fit``; if scikit-learn routes metadata, where they were requested.
 
         Returns
         -------
         IntervalRegressor
         """
+        if options and get_config()["enable_metadata_routing"]:
+            options = process_routing(self, "fit", **options).estimator.fit
         self.estimator_ = clone(self.estimator).fit(X, y, **options)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
         return self
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """What the estimator requests in ``fit``.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        to_fit = MethodMapping().add(caller="fit", callee="fit")
+        return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=to_fit)
 
     def predict(self, X: Any) -> FloatArray:
         """Lower and upper end of the interval.
