@@ -77,6 +77,25 @@ def test_one_place_against_quadrature(law, y, method):
     assert np.max(np.abs(u - (np.arange(len(u)) + 0.5) / len(u))) < 0.05  # Kolmogorov-Smirnov distance
 
 
+def test_tails_that_propagation_misses():
+    """Under a mixture of normal laws the posterior of one value is one, too; its tails need chains that leave them."""
+    p, stds, prior, y = np.array([0.8, 0.2]), np.array([0.22, 2.2]), 2.25, 0.2
+    observed = Observed.of(np.zeros((1, 1)), np.array([y]), np.ones(1))
+    noise = Mixture([f"norm(0, {std})" for std in stds], p)
+    draws = posterior_draws(
+        propagate(Coordinates.at(prior * RBF(1.0), observed.places), observed, noise),
+        np.random.default_rng(0),
+    )
+    gain = prior / (prior + stds**2)
+    share = p * stats.norm.pdf(y, 0, np.sqrt(prior + stds**2))
+    share /= share.sum()
+    mean = share @ (gain * y)
+    std = np.sqrt(share @ (gain * stds**2 + (gain * y) ** 2) - mean**2)
+    f = np.sqrt(prior) * draws.weights[:, 0]
+    assert abs(f.mean() - mean) < 0.05 * std
+    assert abs(f.std() / std - 1) < 0.1
+
+
 def test_two_modes_are_found_by_annealing():
     """Two samples that exclude each other: half of the draws believe each."""
     law, y = Mixture(["norm(0, 0.05)", "norm(0, 30)"], [0.7, 0.3]), np.array([0.0, 4.0])

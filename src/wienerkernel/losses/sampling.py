@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from scipy.special import logsumexp
 
 from .._typing import FloatArray
 from .coordinates import Coordinates, Observed
@@ -29,8 +30,14 @@ METHODS = ("slice", "annealed")
 PARTICLES, RUNS = 1024, 2
 FEWEST_MOVES, MOST_MOVES, FORGOTTEN = 3, 15, 0.5
 """Moves at each stage of the annealing: until the particles' correlation with where they were is at most 0.5."""
-SMALLEST, FACTOR = 1e-5, 0.75
-"""Annealing: the smoothing of the noise falls by the factor to this fraction of the spread of the noise."""
+LARGEST, SMALLEST, FACTOR = 0.5, 1e-5, 0.75
+"""Annealing: the smoothing of the noise falls between these fractions of the spread of the noise, about by the factor."""
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(16)
+WEIGHTS = WEIGHTS / WEIGHTS.sum()
+FAR = 12.0
+"""Distances from singular points, and between quantiles, in eps, at which a Gauss-Hermite rule is accurate."""
+CELLS, WIDEST, HUGE = 1200, 1e4, 1e290
+"""Size of the table of a smoothed density for each singular point, its reach in spreads, and -log of a density of 0."""
 
 LogDensity = Callable[[FloatArray], FloatArray]
 
@@ -43,9 +50,10 @@ class Draws:
     ----------
     weights : ndarray of shape (N, r)
     r_hat : float
-        Largest of all coordinates: between split chains, or between annealed populations.
+        Largest of all coordinates and of their distances from the medians: between split chains, or between annealed
+        populations.
     effective : float
-        Smallest effective sample size of a coordinate.
+        Smallest effective sample size of a coordinate or of its distance from the median.
     method : {"slice", "annealed"}
     """
 
@@ -100,22 +108,30 @@ class _Slice:
 
     def __init__(self, target: LogDensity, mean: FloatArray, root: FloatArray, w: FloatArray) -> None:
         self._target, self._mean, self._root = target, mean, root
-        self._z = np.linalg.solve(root, (w - mean).T).T
-        self._value = self._ratio(self._z)
+        self.z = np.linalg.solve(root, (w - mean).T).T
+        self._value = self._ratio(self.z)
 
     @property
     def w(self) -> FloatArray:
         """The current states, (c, r)."""
-        return np.asarray(self._mean + self._z @ self._root.T)
+        return np.asarray(self._mean + self.z @ self._root.T)
+
+    @property
+    def value(self) -> FloatArray:
+        """Log densities of the target at the current states, (c,)."""
+        return self._value + self._base(self.z)
+
+    def _base(self, z: FloatArray) -> FloatArray:
+        """Log density of the base up to a constant."""
+        return np.asarray(-0.5 * (DEGREES + z.shape[1]) * np.log1p(np.sum(z**2, axis=1) / DEGREES))
 
     def _ratio(self, z: FloatArray) -> FloatArray:
         """Log density of the target over that of the base."""
-        base = -0.5 * (DEGREES + z.shape[1]) * np.log1p(np.sum(z**2, axis=1) / DEGREES)
-        return np.asarray(self._target(self._mean + z @ self._root.T) - base)
+        return np.asarray(self._target(self._mean + z @ self._root.T) - self._base(z))
 
     def step(self, generator: Any) -> None:
         """Move all chains once."""
-        z, d = self._z, self._z.shape[1]
+        z, d = self.z, self.z.shape[1]
         scale = (DEGREES + np.sum(z**2, axis=1)) / 2 / generator.standard_gamma((DEGREES + d) / 2, len(z))
         other = np.sqrt(scale)[:, None] * generator.standard_normal(z.shape)
         level = self._value + np.log(generator.uniform(size=len(z)))
@@ -134,16 +150,16 @@ class _Slice:
             low[open_] = np.where(angle[open_] < 0, angle[open_], low[open_])
             high[open_] = np.where(angle[open_] >= 0, angle[open_], high[open_])
             angle[open_] = generator.uniform(low[open_], high[open_])
-        self._z, self._value = new, value
+        self.z, self._value = new, value
 
     def forget(self, generator: Any) -> None:
         """Move all chains until they have forgotten where they were, on average."""
-        start = self._z
+        start = self.z
         for move in range(1, MOST_MOVES + 1):
             self.step(generator)
             if move >= FEWEST_MOVES:
-                both = np.sum(start * self._z, axis=0) / np.sqrt(
-                    np.sum(start**2, axis=0) * np.sum(self._z**2, axis=0)
+                both = np.sum(start * self.z, axis=0) / np.sqrt(
+                    np.sum(start**2, axis=0) * np.sum(self.z**2, axis=0)
                 )
                 if np.mean(both) <= FORGOTTEN:
                     break
@@ -165,6 +181,10 @@ def _chains(found: Propagation, density: NoiseDensity, generator: Any) -> Draws 
     chains = _Slice(target, mean, root, start)
     for _ in range(WARM_UP):
         chains.step(generator)
+    # where the posterior is wider than expectation propagation has it, chains would stay in its tails for long
+    chains = _Slice(target, mean, root * np.maximum(chains.z.std(axis=0), 1.0), chains.w)
+    for _ in range(WARM_UP):
+        chains.step(generator)
     history = np.empty((0, CHAINS, len(mean)))
     for _ in range(MOST_BLOCKS):
         block = np.empty((BLOCK, CHAINS, len(mean)))
@@ -172,7 +192,9 @@ def _chains(found: Propagation, density: NoiseDensity, generator: Any) -> Draws 
             chains.step(generator)
             block[step] = chains.w
         history = np.concatenate([history, block])
-        disagreement, effective = r_hat(history), effective_sample_size(history)
+        spreads = np.abs(history - np.median(history, axis=(0, 1)))
+        both = np.concatenate([history, spreads], axis=2)
+        disagreement, effective = r_hat(both), effective_sample_size(both)
         if disagreement <= MIXED and effective >= ENOUGH:
             break
     flat = history.reshape(-1, len(mean))
@@ -182,27 +204,31 @@ def _chains(found: Propagation, density: NoiseDensity, generator: Any) -> Draws 
 
 def _annealed(found: Propagation, density: NoiseDensity, generator: Any) -> Draws:
     """Populations of particles that follow the noise M + N(0, eps^2) as eps falls (sequential Monte Carlo)."""
-    runs = [_population(found, density, generator) for _ in range(RUNS)]
-    disagreement = r_hat(np.stack(runs, axis=1), split=False)
+    spread = min(found.noise.std() / density.scale, density.spread)
+    stages = int(np.ceil(np.log(LARGEST / SMALLEST) / -np.log(FACTOR)))
+    targets = [
+        _target(found.coordinates, found.observed, density, _smoothed(density, eps))
+        for eps in spread * np.geomspace(LARGEST, SMALLEST, stages + 1)
+    ]
+    runs = [_population(found, targets, generator) for _ in range(RUNS)]
+    both = np.stack(runs, axis=1)
+    spreads = np.abs(both - np.median(both, axis=(0, 1)))
+    disagreement = r_hat(np.concatenate([both, spreads], axis=2), split=False)
     # the variance of a population's mean is that of the posterior over its effective size
     effective = RUNS / (max(disagreement**2 - 1, 0.0) + 1 / PARTICLES)
     return Draws(np.concatenate(runs), disagreement, effective, "annealed")
 
 
-def _population(found: Propagation, density: NoiseDensity, generator: Any) -> FloatArray:
+def _population(found: Propagation, targets: Sequence[LogDensity], generator: Any) -> FloatArray:
     """One population, (N, r), which starts from the linear posterior with larger standard deviations."""
     coordinates, observed, noise = found.coordinates, found.observed, found.noise
     tau = 1 / (noise.var() * observed.scale**2)
     linear = gaussian(coordinates, observed, tau, tau * (observed.y - observed.scale * noise.mean()))
     assert linear is not None
-    spread = min(noise.std() / density.scale, density.spread)
-    d = len(linear.mean)
-    normal = generator.standard_normal((PARTICLES, d))
+    normal = generator.standard_normal((PARTICLES, len(linear.mean)))
     w: FloatArray = linear.mean + 1.5 * solve_triangular(linear.factor, normal.T, lower=True, trans=1).T
     previous: FloatArray = -0.5 * np.sum(normal**2, axis=1)
-    eps = 0.5 * spread
-    while True:
-        target = _target(coordinates, observed, density, _smoothed(density, eps))
+    for target in targets:
         value = target(w)
         log_weight = value - previous
         weight = np.exp(log_weight - log_weight.max())
@@ -216,20 +242,50 @@ def _population(found: Propagation, density: NoiseDensity, generator: Any) -> Fl
         population = _Slice(target, mean, root, w)
         population.forget(generator)
         w = population.w
-        previous = target(w)
-        if eps <= SMALLEST * spread:
-            return np.asarray(w)
-        eps = max(FACTOR * eps, SMALLEST * spread)
+        previous = population.value
+    return w
 
 
 def _smoothed(density: NoiseDensity, eps: float) -> LogDensity:
-    """Log density of Z + N(0, eps^2), from a table that is dense around singular points."""
-    reach = np.arcsinh(1e4 * density.spread / eps)
-    around = eps * np.sinh(np.linspace(-reach, reach, 1201))
-    centers = density.points if len(density.points) else density.quantiles[len(density.quantiles) // 2, None]
-    grid = np.unique(np.concatenate([center + around for center in centers]))
-    values = tilted_moments(density, grid, np.full(len(grid), eps)).log_integral
-    return lambda z: np.interp(z, grid, values)
+    """Log density of Z + N(0, eps^2), from a table with equidistant nodes on a scale that is finer around singular points."""
+    centers = density.points if len(density.points) else density.quantiles[[len(density.quantiles) // 2]]
+
+    def position(z: FloatArray) -> FloatArray:
+        found = np.arcsinh((z - centers[0]) / eps)
+        for center in centers[1:]:
+            found += np.arcsinh((z - center) / eps)
+        return found
+
+    ends = np.array([centers.min(), centers.max()]) + WIDEST * density.spread * np.array([-1, 1])
+    first, last = position(ends)
+    cells = CELLS * len(centers)
+    step = (last - first) / cells
+    wanted = first + step * np.arange(cells + 1)
+    low, high = np.repeat(ends[:, None], cells + 1, axis=1)
+    for _ in range(64):  # bisection
+        middle = (low + high) / 2
+        below = position(middle) < wanted
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    values = np.maximum(_log_smoothed(density, eps, low), -HUGE)
+    slope = np.append(np.diff(values) / np.diff(low), 0.0)
+
+    def logpdf(z: FloatArray) -> FloatArray:
+        left = np.clip((position(z) - first) / step, 0, cells).astype(np.intp)
+        return np.asarray(values[left] + (z - low[left]) * slope[left])
+
+    return logpdf
+
+
+def _log_smoothed(density: NoiseDensity, eps: float, z: FloatArray) -> FloatArray:
+    """Log density of Z + N(0, eps^2), by a Gauss-Hermite rule where no singular point and no quantile is near."""
+    ends = np.concatenate([[-np.inf], density.quantiles, [np.inf]])
+    after = np.searchsorted(density.quantiles, z)
+    apart = np.abs(z[:, None] - density.points).min(axis=1, initial=np.inf)
+    smooth = (apart > FAR * eps) & (ends[after + 1] - ends[after] > FAR * eps)
+    values = logsumexp(density.logpdf(z[:, None] + eps * NODES), axis=1, b=WEIGHTS)
+    near = z[~smooth]
+    values[~smooth] = tilted_moments(density, near, np.full(len(near), eps)).log_integral
+    return np.asarray(values)
 
 
 def r_hat(draws: FloatArray, split: bool = True) -> float:
