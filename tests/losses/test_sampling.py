@@ -1,5 +1,7 @@
 """Draws from the posterior: against quadrature in one dimension, and known autocorrelations."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import integrate, stats
@@ -8,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from wienerkernel import RBF, Mixture, WienerKernelRegressor, as_noise
 from wienerkernel.losses.coordinates import Coordinates, Observed
 from wienerkernel.losses.density import NoiseDensity
+from wienerkernel.losses.evidence import finds_shapes
 from wienerkernel.losses.propagation import propagate
 from wienerkernel.losses.sampling import _annealed, _smoothed, effective_sample_size, posterior_draws, r_hat
 
@@ -160,6 +163,39 @@ def test_draws_that_disagree_are_told(monkeypatch):
     )
     with pytest.warns(ConvergenceWarning, match="not certified: R-hat is"):
         model.fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("noise", "expected"),
+    [
+        ("t", True),
+        ("lognorm", True),
+        ("norm", False),
+        ("gamma", False),
+        ("t(3)", False),
+        (None, False),
+        ("auto", False),
+    ],
+)
+def test_evidence_finds_shapes_unless_a_member_has_a_pole(noise, expected):
+    assert finds_shapes(noise) is expected
+
+
+def test_evidence_finds_the_shape_of_the_noise():
+    """Without the leave-one-out score of the shape, which the linear fit maximizes, and without a warning about it."""
+    rng = np.random.default_rng(0)
+    X = np.linspace(-3, 3, 80)[:, None]
+    y = np.sin(X[:, 0]) + 0.2 * rng.standard_t(2.5, 80)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = WienerKernelRegressor(noise="t", inference="ep").fit(X, y)
+    assert 2.1 < model.noise_.shapes[0] < 6
+    observed, coordinates = model.posterior_.observed, model.posterior_.coordinates
+    for df in (2.1, 20.0):
+        law = as_noise(stats.t(df, scale=model.noise_.std() * np.sqrt((df - 2) / df)))
+        assert propagate(coordinates, observed, law).log_evidence < model.tuning_result_.value
+    with pytest.warns(ConvergenceWarning, match="noise.s ended at its lower bound"):
+        WienerKernelRegressor(noise="lognorm", inference="ep").fit(X[::2], -y[::2])
 
 
 def test_evidence_finds_the_length_scale_under_skewed_noise():

@@ -93,9 +93,11 @@ def learn(
             of_data["transform"] = transform.for_data(outputs)
         model.tuning_result_ = None
         return Known(as_kernel(model.kernel), known_noise(model.noise), **of_data)
+    from ..losses.evidence import finds_shapes
     from ..tuning import learn
 
     check_spans(inputs, outputs)
+    by_evidence = model.inference is not None and (method or model.tuning) == "likelihood"
     ridge = None if model.ridge is None else regularizer_of(model.ridge, scale, 1.0)[1]
     found = learn(
         as_data(
@@ -108,6 +110,7 @@ def learn(
         method=method or model.tuning,
         n_restarts=model.n_restarts,
         random_state=model.random_state,
+        shapes=not (by_evidence and finds_shapes(model.noise)),
     )
     model.tuning_result_ = found if count is None else replace(found, **of_data)
     return Known(*(getattr(model.tuning_result_, name) for name in Known._fields))

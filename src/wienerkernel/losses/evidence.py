@@ -2,30 +2,45 @@
 
 from __future__ import annotations
 
+import itertools
+import warnings
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
 
 from .._typing import FloatArray
 from ..noise import Noise
-from ..noise.family import KnownLaw, noise_model
+from ..noise.family import Family, KnownLaw, noise_model
 from ..tuning import Data, TuningResult
 from ..tuning.data import Parameters
 from ..tuning.progress import report
 from ..tuning.search_box import search_box
+from ..tuning.starts import shape_starts
 from .coordinates import Coordinates, Observed
 from .density import NoiseDensity
 from .propagation import Propagation, propagate
 
-__all__ = ["maximize_evidence"]
+__all__ = ["finds_shapes", "maximize_evidence"]
 
 STEP = 1e-4
 ITERATIONS = 40
+TOLERANCE, GAIN = 1e-4, 1e-3
+"""Residual of expectation propagation in the search, and the gain in log evidence of a step that ends it."""
 SHORTER = 1.4
 """Difference of log length scales of the two starting points."""
 HOPELESS = 1e100
+
+
+def finds_shapes(noise: Any) -> bool:
+    """Whether the evidence determines the shapes of a family: not where a member's density has a pole."""
+    model = noise_model(noise) if noise is None or not isinstance(noise, str) or noise != "auto" else noise
+    if not isinstance(model, Family) or not model.shape_names:
+        return False
+    corners = itertools.product(*model.shape_bounds)
+    return not any(NoiseDensity.of(model.law(1.0, corner)).pole for corner in corners)
 
 
 def maximize_evidence(data: Data, given: Any, result: TuningResult) -> TuningResult:
@@ -54,9 +69,13 @@ def maximize_evidence(data: Data, given: Any, result: TuningResult) -> TuningRes
         return result
     box = search_box(data, parameters)
     low, high = np.minimum(box.low, start), np.maximum(box.high, start)
-    if NoiseDensity.of(result.noise).pole:
-        low[parameters.shapes] = high[parameters.shapes] = start[parameters.shapes]
     evidence = _Evidence(data, parameters)
+    free_shapes = finds_shapes(given)
+    if free_shapes:
+        laws = itertools.chain(*shape_starts(box, parameters, start))
+        start = max(laws, key=lambda values: evidence(values)[0])
+    elif NoiseDensity.of(result.noise).pole:
+        low[parameters.shapes] = high[parameters.shapes] = start[parameters.shapes]
 
     def loss(values: FloatArray) -> tuple[float, FloatArray]:
         value, gradient = evidence(values)
@@ -68,8 +87,15 @@ def maximize_evidence(data: Data, given: Any, result: TuningResult) -> TuningRes
     # under skewed noise the quasi-likelihood can end far from the maximum: a second search begins at shorter length scales
     for first in (start, np.clip(start - SHORTER * box.lengths, low, high)):
         evidence.forget()
-        minimize(loss, first, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": ITERATIONS})
+        options = {"maxiter": ITERATIONS, "ftol": GAIN / max(abs(loss(first)[0]), 1.0)}
+        minimize(loss, first, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     values, value = evidence.best
+    names = np.array(data.by_column(parameters.names))
+    for side, ended in zip(("lower", "upper"), box.at_bound(values), strict=True):
+        shapes = names[parameters.shapes][ended[parameters.shapes] & free_shapes]
+        if len(shapes):
+            message = f"tuning: {', '.join(shapes)} ended at its {side} bound"
+            warnings.warn(message, ConvergenceWarning, stacklevel=6)
     noise = parameters.noise_at(values)
     logs = np.array([not name.removeprefix("noise.") in model.linear_shapes for name in parameters.names])
     shown = np.where(logs, np.exp(np.where(logs, values, 0.0)), values)
@@ -81,7 +107,7 @@ def maximize_evidence(data: Data, given: Any, result: TuningResult) -> TuningRes
         value=value,
         parameters={
             **result.parameters,
-            **dict(zip(data.by_column(parameters.names), shown.tolist(), strict=True)),
+            **dict(zip(names.tolist(), shown.tolist(), strict=True)),
         },
         n_evaluations=result.n_evaluations + evidence.evaluations,
     )
@@ -116,12 +142,12 @@ class _Evidence:
         coordinates = Coordinates.at(self.parameters.kernel_at(values), self.observed.places, self.data.trend)
         if self._last is not None:
             try:
-                found = propagate(coordinates, self.observed, noise, self._last)
+                found = propagate(coordinates, self.observed, noise, self._last, TOLERANCE)
                 if found.converged:
                     return found
             except ValueError:  # sites that are improper for this kernel
                 pass
-        return propagate(coordinates, self.observed, noise)
+        return propagate(coordinates, self.observed, noise, tolerance=TOLERANCE)
 
     def __call__(self, values: FloatArray) -> tuple[float, FloatArray]:
         """Value and gradient, (p,)."""

@@ -22,7 +22,7 @@ from .tilted import tilted_moments
 
 __all__ = ["Cavity", "GaussianPosterior", "Propagation", "propagate"]
 
-SCHEDULE = ((0.8, 100), (0.5, 150))
+SCHEDULE: tuple[tuple[float, int], ...] = ((0.8, 100), (0.5, 150))
 """Powers, and the most sweeps with each: the second where the first does not reach `REACHED`."""
 CONVERGED, REACHED = 1e-6, 1e-2
 START_STEP, SMALLEST_STEP = 0.5, 0.02
@@ -131,18 +131,23 @@ def gaussian(
 
 
 def propagate(
-    coordinates: Coordinates, observed: Observed, noise: Noise, start: Propagation | None = None
+    coordinates: Coordinates,
+    observed: Observed,
+    noise: Noise,
+    start: Propagation | None = None,
+    tolerance: float = CONVERGED,
 ) -> Propagation:
-    """Run expectation propagation, from the sites of normal noise or from those of another run."""
+    """Run expectation propagation to a residual, from the sites of normal noise, or from those of another run with its power."""
     density = NoiseDensity.of(noise)
     tau: FloatArray = 1 / (noise.var() * observed.scale**2)
     nu: FloatArray = (observed.y - observed.scale * noise.mean()) * tau
+    schedule = SCHEDULE
     if start is not None:
-        tau, nu = start.tau, start.nu
+        tau, nu, schedule = start.tau, start.nu, ((start.power, SCHEDULE[0][1]),)
     best: Propagation | None = None
-    for power, sweeps in SCHEDULE:
+    for power, sweeps in schedule:
         with np.errstate(all="ignore"):  # steps that are not finite are left out
-            found = _sweeps(coordinates, observed, noise, density, tau, nu, power, sweeps)
+            found = _sweeps(coordinates, observed, noise, density, tau, nu, power, sweeps, tolerance)
         best = found if best is None or found.residual < best.residual else best
         if best.converged:
             break
@@ -159,6 +164,7 @@ def _sweeps(
     nu: FloatArray,
     power: float,
     most: int,
+    tolerance: float,
 ) -> Propagation:
     """Damped parallel sweeps; the iterate with the smallest residual."""
     posterior = gaussian(coordinates, observed, tau, nu)
@@ -177,7 +183,7 @@ def _sweeps(
         if best is None or residual < best.residual:
             evidence = _log_evidence(posterior, observed, nu, cavity, log_integral, power)
             best = Propagation(coordinates, observed, noise, tau, nu, residual, sweep, power, evidence)
-        if residual < CONVERGED:
+        if residual < tolerance:
             break
         wanted = (
             (1 / variance - cavity.precision) / power - tau,

@@ -44,6 +44,7 @@ def learn(
     method: str = "likelihood",
     n_restarts: int = 0,
     random_state: RandomState = None,
+    shapes: bool = True,
 ) -> TuningResult:
     """Find the free parameters of kernel, noise, noise level and transform.
 
@@ -104,7 +105,15 @@ def learn(
             shape_gain=gain,
         )
     else:
-        result = tune(scaled, kernel, noise, method=method, n_restarts=n_restarts, random_state=random_state)
+        result = tune(
+            scaled,
+            kernel,
+            noise,
+            method=method,
+            n_restarts=n_restarts,
+            random_state=random_state,
+            shapes=shapes,
+        )
     if fit is not None:
         result = replace(result, level_evidence=fit.level_evidence, transform_gain=fit.transform_gain)
     return replace(result, level=level, transform=transform)

@@ -104,6 +104,7 @@ def tune(
     method: str = "likelihood",
     n_restarts: int = 0,
     random_state: RandomState = None,
+    shapes: bool = True,
 ) -> TuningResult:
     """Find the free parameters of kernel and noise.
 
@@ -111,7 +112,8 @@ def tune(
     of unknown variance), a :class:`~wienerkernel.Family` or its name (free scale and shapes), ``"residuals"`` (the shape
     of the residuals), or a law, which is kept. Parameters whose bounds are derived from the data have weak log-normal
     priors. From 1000 distinct inputs on, searches begin on a quarter of these, chosen at random with a fixed seed, and
-    are refined on all of the data. ``n_restarts`` more of them begin at random points.
+    are refined on all of the data. ``n_restarts`` more of them begin at random points. Without ``shapes``, the likelihood
+    leaves the shapes of the noise in the middle of their ranges.
 
     A ``ConvergenceWarning`` names parameters that ended at a bound or that the data do not determine, a search that did
     not converge, and a leave-one-out score that increases up to a bound, where all values are those of the likelihood.
@@ -125,7 +127,7 @@ def tune(
     model = noise_model(noise)
     search = _Search(data, kernel, model, n_restarts, as_generator(random_state))
     search.kernel(data.samples.places[:1])  # raises if the kernel does not fit the inputs
-    parameters, values, value = search.run(model, method)
+    parameters, values, value = search.run(model, method, shapes)
     search.warn(parameters, values)
     fitted = parameters.noise_at(values)
     shown = np.where(parameters.is_log, np.exp(np.where(parameters.is_log, values, 0.0)), values)
@@ -163,6 +165,7 @@ class _Search:
         self.optimizer = Optimizer(data.size, n_restarts, generator)
         self.notes: list[str] = []
         self.subsets = nested_subsets(data)
+        self.shapes = True
 
     def _divide(self, scale: FloatArray) -> None:
         self.output_scale = self.output_scale * scale
@@ -171,14 +174,16 @@ class _Search:
     def _box(self, parameters: Parameters) -> SearchBox:
         return search_box(self._sized, parameters)
 
-    def run(self, model: NoiseModel | str, method: str) -> tuple[Parameters, FloatArray, float]:
+    def run(
+        self, model: NoiseModel | str, method: str, shapes: bool = True
+    ) -> tuple[Parameters, FloatArray, float]:
         if not np.ptp(self.data.y, axis=0).any():
             return self._without_variation(model, method)
         if isinstance(model, str):
             return self._residuals(method)
-        parameters = Parameters(self.kernel, model)
+        parameters, self.shapes = Parameters(self.kernel, model), shapes
         values, value = self._likelihood(parameters)
-        if len(model.shape_names) and self.data.noise_scale.ndim == 1:
+        if shapes and len(model.shape_names) and self.data.noise_scale.ndim == 1:
             sides = shape_starts(self._box(parameters), parameters, values)
             if method == "loo":  # the search of all parameters starts from here
                 some = self._score(parameters)(self.subsets[0])
@@ -331,6 +336,7 @@ class _Search:
         notes = list(self.notes)
         flat = box.low < box.high
         flat &= self.optimizer.steepest < FLAT if len(self.optimizer.steepest) else False
+        flat[parameters.shapes] &= self.shapes
         if flat.any():
             notes.append(f"the data do not determine {', '.join(names[flat])}")
         ends = zip(("lower", "upper"), (box.low, box.high), box.at_bound(values), strict=True)
