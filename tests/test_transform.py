@@ -74,6 +74,24 @@ def test_the_mean_of_a_lognormal_prediction_is_known():
     np.testing.assert_allclose(law.skewness(), (np.exp(var) + 2) * np.sqrt(np.expm1(var)), rtol=2e-2)
 
 
+def test_the_mean_of_a_mixture_of_lognormal_predictions_is_known():
+    """However wide: four nodes lose 5 % where the logarithm has the standard deviation 2."""
+    inputs = np.linspace(0, 6, 30)[:, None]
+    y = np.exp(2.0 * np.random.default_rng(0).normal(size=30))
+    law = (
+        WienerKernelRegressor(transform="log", noise_level="input")
+        .fit(inputs, y)
+        .predict_distribution([[1.0], [20.0]], "observation")
+    )
+    parts = law.base.law
+    mean, var = law.base.mu + parts.law.mean(), parts.law.var()
+    expected = parts.probabilities @ np.exp(mean + var / 2)
+    assert var.max() > 5
+    np.testing.assert_allclose(law.mean(), expected, rtol=1e-8)
+    second = parts.probabilities @ np.exp(2 * mean + 2 * var)
+    np.testing.assert_allclose(law.var(), second - expected**2, rtol=1e-2)
+
+
 def test_moments_are_those_of_the_density():
     model = WienerKernelRegressor(
         KERNEL, noise="gamma(2, loc=-0.2, scale=0.1)", transform=inverse_sine(), tuning=None

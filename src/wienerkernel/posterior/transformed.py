@@ -11,20 +11,23 @@ from numpy.typing import ArrayLike
 from .._typing import FloatArray, RandomState
 from ..chaos import ChaosForm
 from ..law.hdi import shortest
+from ..law.mixed import MixedLaw
 from ..noise.base import moments_from_cumulants
 from ..transform import Transform
 from .distribution import PredictiveDistribution
 
 __all__ = ["TransformedDistribution"]
 
-NODES = 4  # nodes of the rule for moments; it needs cumulants up to order 8
+NODES = 4  # nodes of the rule for moments, which needs cumulants up to order 8
+NORMAL_NODES = 32  # of the rule for normal laws
 
 
 class TransformedDistribution(PredictiveDistribution):
     """The law of y at m query points, where T(y) has the law ``base``; with the names and broadcasting of ``scipy.stats``.
 
     Distribution function, quantiles, density and draws are transformed exactly. Mean and variance come from a Gauss rule
-    of four nodes with the first seven moments of the base. The value of f, ``of="function"``, is T^-1(f(x)) here.
+    of four nodes with the first seven moments of the base, or of 32 nodes where it is normal; each part of a mixture has
+    a rule of its own. The value of f, ``of="function"``, is T^-1(f(x)) here.
     """
 
     def __init__(self, base: Any, transform: Transform) -> None:
@@ -82,12 +85,15 @@ class TransformedDistribution(PredictiveDistribution):
 
     @cached_property
     def _rule(self) -> tuple[FloatArray, FloatArray]:
-        """Nodes on the scale of T(y) and weights of a Gauss rule for the law, each (*shape, NODES)."""
-        std = self.base.std()
-        unit = np.where(std > 0, std, 1.0)
-        higher = [self.base.cumulant(order) / unit**order for order in range(2, 2 * NODES + 1)]
-        standardized = moments_from_cumulants([np.zeros(self.shape), *higher])
-        return gauss_rule(self.base.mean(), std, [np.ones(self.shape), *standardized])
+        """Nodes on the scale of T(y) and weights of a Gauss rule for the law, each (*shape, k)."""
+        law = self.base.law
+        if not isinstance(law, MixedLaw):
+            return rule_of(self.base)
+        nodes, weights = rule_of(law.law)  # of each part
+        nodes, weights = np.moveaxis(nodes, 0, -1), np.moveaxis(weights, 0, -1) * law.probabilities
+        nodes = nodes.reshape(*law.shape, -1) - law.mean()[..., None]
+        scale = np.broadcast_to(self.base.scale, law.shape)[..., None]
+        return self.base.mean()[..., None] + scale * nodes, weights.reshape(nodes.shape)
 
     def _central(self, order: int) -> FloatArray:
         """Central moment, by a Gauss rule from the exact cumulants."""
@@ -122,6 +128,20 @@ class TransformedDistribution(PredictiveDistribution):
         raise ValueError(
             "with a transform, the estimate of y is not linear in the noise: use the chaos form of .base"
         )
+
+
+def rule_of(law: Any) -> tuple[FloatArray, FloatArray]:
+    """Nodes and weights (..., k) of a Gauss rule for a batch of laws, from their cumulants."""
+    mean, std = law.mean(), law.std()
+    unit = np.where(std > 0, std, 1.0)
+    higher = [law.cumulant(order) / unit**order for order in range(2, 2 * NODES + 1)]
+    if not np.any(higher[1:]):  # normal
+        nodes, weights = np.polynomial.hermite_e.hermegauss(NORMAL_NODES)
+        nodes = mean[..., None] + std[..., None] * nodes
+        return nodes, np.broadcast_to(weights / weights.sum(), nodes.shape)
+    return gauss_rule(
+        mean, std, [np.ones(std.shape), *moments_from_cumulants([np.zeros(std.shape), *higher])]
+    )
 
 
 def gauss_rule(mean: FloatArray, std: FloatArray, moments: list[FloatArray]) -> tuple[FloatArray, FloatArray]:
