@@ -185,7 +185,12 @@ def test_units_do_not_matter():
     one = WienerKernelRegressor(noise="auto").fit(inputs, y)
     other = WienerKernelRegressor(noise="auto").fit(1e3 * inputs, 1e-2 * y)
     at = np.array([[1.0], [5.0]])
-    np.testing.assert_allclose(other.predict_interval(1e3 * at), 1e-2 * one.predict_interval(at), rtol=2e-3)
+    np.testing.assert_allclose(other.predict_interval(1e3 * at), 1e-2 * one.predict_interval(at), rtol=2e-5)
+    inputs, y = skewed(6, n=30)
+    one = WienerKernelRegressor(noise="auto").fit(inputs, y).predict_interval(at)
+    for unit in (1e8, 3.7, 1e-8):
+        other = WienerKernelRegressor(noise="auto").fit(inputs, unit * y)
+        np.testing.assert_allclose(other.predict_interval(at), unit * one, rtol=1e-6)
 
 
 def test_the_new_parameters_are_those_of_an_estimator():

@@ -37,6 +37,8 @@ __all__ = ["JointFit", "JointLikelihood", "fit_joint"]
 EXPONENT_STEP = 1e-4
 LEAST = 0.125  # a level whose expected standard deviation is smaller, in units of `PRIOR_STD`, is constant
 MEMORY = 20
+PRECISION = 1e-12
+"""Relative change of the value at which a search ends; units of y then do not matter to 1e-6."""
 MEAN_ROUNDS = 2
 JITTER = 1e-10
 
@@ -255,25 +257,35 @@ def _maximize(
     objective: JointLikelihood, start: FloatArray, bounds: Bounds, n_restarts: int = 0, generator: Any = None
 ) -> tuple[FloatArray, float, int]:
     """The best end of searches from the start and from random points around it, its value, and all evaluations."""
+    y = objective.data.y
+    # searches stop at changes relative to the value, which must not depend on the units of y
+    origin = -y.size * np.log(float(y.std()) or 1.0)
 
     def negative(values: FloatArray) -> tuple[float, FloatArray]:
         try:
             value, gradient = objective(values)
         except NotPositiveDefiniteError:
             return 1e300, np.zeros(len(values))
-        report(value / objective.data.y.size)
-        return -value, -gradient
+        report(value / y.size)
+        return origin - value, -gradient
 
     low, high = np.array(bounds).T
     starts = [start]
     for _ in range(n_restarts):  # a factor of e away
         starts.append(np.clip(start + generator.standard_normal(len(start)), low, high))
     results = [
-        minimize(negative, begin, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxcor": MEMORY})
+        minimize(
+            negative,
+            begin,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            options={"maxcor": MEMORY, "ftol": PRECISION},
+        )
         for begin in starts
     ]
     best = min(results, key=lambda result: float(result.fun))
-    return best.x, -float(best.fun), sum(int(result.nfev) for result in results)
+    return best.x, origin - float(best.fun), sum(int(result.nfev) for result in results)
 
 
 def _fitted_mean(smoother: Smoother) -> FittedMean:

@@ -20,6 +20,8 @@ __all__ = ["ends_are_known", "outside_support", "residual_shape", "shape_of", "s
 MIN_REPEATS, MIN_REPLICATES = 5, 20
 """Samples per distinct input, and such samples in total, from which replicates show the shape of the noise."""
 FOLDS = 5  # groups of samples, each scored with the shape of the residuals of the others
+END = 0.5
+"""Least bandwidth, in distances between the first and the third residual from either end, for which the ends are known."""
 
 
 def residual_shape(data: Data, parameters: Parameters, values: FloatArray) -> ScaledShape | None:
@@ -50,7 +52,7 @@ def ends_are_known(law: SmoothedResiduals) -> bool:
     farther out, as under heavy tails, only a family continues the tail.
     """
     x = law.residuals.values
-    return len(x) > 2 and law.bandwidth >= 0.5 * float(max(x[2] - x[0], x[-1] - x[-3]))
+    return len(x) > 2 and law.bandwidth >= END * float(max(x[2] - x[0], x[-1] - x[-3]))
 
 
 def shape_of_subset(shape: ScaledShape, rows: IntArray, outputs: tuple[int, int]) -> ScaledShape:
