@@ -151,3 +151,16 @@ def test_a_pole_beside_a_histogram_with_a_small_normal_part():
     value, error = Y.cdf(y, return_error=True)
     np.testing.assert_allclose(value, cdf @ p / p.sum(), rtol=0, atol=2e-13)
     assert np.all(error < 1e-12)
+
+
+def test_many_atoms_shift_the_law_of_few_terms_with_poles():
+    weights, poles = np.array([-102.0, 8.35, 31.2, 20.1, 1.67, -3.7, 55.5]), [-3.01, -0.538]
+    Y = LinearCombination([np.array([-0.3, 0.1, 1.7]), stats.beta(0.3, 2.0)], [weights, poles])
+    atoms = np.zeros(1)
+    for weight in weights:
+        atoms = np.add.outer(atoms, weight * np.array([-0.3, 0.1, 1.7])).ravel()
+    y = Y.mean() + Y.std() * np.array([-2.0, -1.0, -0.2, 0.3, 1.5])
+    smooth = LinearCombination(stats.beta(0.3, 2.0), poles)
+    value, error = Y.cdf(y, return_error=True)
+    np.testing.assert_allclose(value, smooth.cdf(y[:, None] - atoms).mean(axis=1), rtol=0, atol=1e-12)
+    assert np.all(error < 1e-12)

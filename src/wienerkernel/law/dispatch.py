@@ -260,9 +260,10 @@ def _is_whole(rows: Rows) -> NDArray[np.bool_]:
 
 
 def _is_few(rows: Rows) -> NDArray[np.bool_]:
-    """Whether a row has few terms, and two with the normal part, and whole counts of them."""
+    """Whether a row has few terms but for discrete ones, and two in total with the normal part, and whole counts."""
     several = rows.copies + (rows.normal_var > 0) >= 2
-    return np.asarray(several & (rows.copies <= SOME_TERMS) & _is_whole(rows))
+    smooth = sum(terms.copies * (not terms.noise.discrete) for terms in rows.terms)
+    return np.asarray(several & (smooth <= SOME_TERMS) & _is_whole(rows))
 
 
 def _by_law(rows: Rows) -> NDArray[np.bool_]:
