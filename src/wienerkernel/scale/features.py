@@ -45,7 +45,10 @@ def choose_audit(inducing: Inducing, X: FloatArray, number: int, generator: np.r
     phi = inducing(trial)[:, : inducing.number]
     onto_points = solve_triangular(inducing.factor, phi.T, lower=True, trans="T").T
     blocks = (Audit(drawn[i : i + BLOCK], np.ones(1), variance) for i in range(0, CANDIDATES, BLOCK))
-    rest = (_energy(block(trial) - onto_points @ block(inducing.points)) for block in blocks)
+    psi = Audit.__call__
+    if inducing.deferred:  # the digits suffice: probabilities need few
+        psi, onto_points = Audit.single, onto_points.astype(np.float32)
+    rest = (_energy(psi(block, trial) - onto_points @ psi(block, inducing.points)) for block in blocks)
     energy = np.sqrt(np.concatenate([values.mean(axis=0) for values in rest])) + 1e-300
     probability = (1 - UNIFORM) * energy / energy.sum() + UNIFORM / CANDIDATES
     chosen = generator.choice(CANDIDATES, number, p=probability / probability.sum())

@@ -175,7 +175,7 @@ def _products(
     A block of features and audit functions is so small that the allocator reuses its memory, without page faults.
     """
     xp: Any = arrays.namespace(X)
-    gram: Any = 0.0
+    gram: Any = None
     targets: Any = 0.0
     of_audit: Any = 0.0
     root = float(np.sqrt(audit.variance))
@@ -185,7 +185,10 @@ def _products(
         F = inducing.summands(X[part])
         if xp.any(weight != 1):
             F *= weight
-        gram += dsyrk(1.0, F.T, lower=1) if arrays.is_numpy(F) else F.T @ F
+        if arrays.is_numpy(F):
+            gram = dsyrk(1.0, F.T, beta=1.0, c=gram, lower=1, overwrite_c=1)
+        else:
+            gram = F.T @ F + (0.0 if gram is None else gram)
         targets += F.T @ (y[part] * weight)
         # in single precision without units, in which numbers of 1e-20 would be lost
         largest = float(xp.max(weight))
