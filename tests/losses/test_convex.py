@@ -261,6 +261,20 @@ def test_quantile_curves_do_not_cross():
         assert abs(np.mean(y <= inside[:, k] + 1e-9) - tau) < 0.12
 
 
+def test_equal_levels_have_equal_quantile_curves():
+    """Also where curves cross and are sorted."""
+    rng = np.random.default_rng(0)
+    X = np.sort(rng.uniform(-3, 3, (12, 1)), axis=0)
+    y = np.sin(X[:, 0]) + 2 + 0.2 * rng.standard_t(4, 12)
+    model = WienerKernelRegressor(
+        RBF(1.0), noise="laplace(0, 0.2)", loss="absolute", tuning=None, random_state=0
+    )
+    find = model.fit(X, y).posterior_.quantile_curves
+    Q = np.linspace(-4, 4, 3)[:, None]
+    np.testing.assert_array_equal(find(Q, [0.9, 0.1, 0.5, 0.5]), find(Q, [0.1, 0.5, 0.9])[:, [2, 0, 1, 1]])
+    assert find(Q, 0.5).shape == (3, 1)
+
+
 def test_quantile_curves_of_skewed_data_on_their_own_scale():
     X, y = data(40)
     model = WienerKernelRegressor(

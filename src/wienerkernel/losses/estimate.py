@@ -139,18 +139,16 @@ class LossPosterior(CoordinatePosterior):
 
         Curves that cross are sorted, which brings none of them farther from the true ones (Chernozhukov et al. 2010).
         """
-        levels = np.asarray(taus, dtype=float)
-        order = np.argsort(levels)
+        levels, position = np.unique(np.ravel(taus).astype(float), return_inverse=True)
         phi = self.coordinates.features(X)[0]
         columns = []
-        for tau in levels[order]:
+        for tau in levels:
             curve = Pinball(float(tau)).curve(self.noise)
             solution = _solve(self.coordinates, self.observed, curve, self.lam, self.observed.y[:, None], 0.0)
             columns.append(phi @ solution.w[:, 0])
         found = np.stack(columns, axis=1)
-        curves = np.empty((len(X), len(order)))
-        curves[:, order] = np.sort(found if self.transform is None else self.transform.inverse(found), axis=1)
-        return curves
+        curves = found if self.transform is None else self.transform.inverse(found)
+        return np.asarray(np.sort(curves, axis=1)[:, position])
 
 
 def fit_loss(
