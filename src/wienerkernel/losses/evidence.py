@@ -87,8 +87,15 @@ def maximize_evidence(data: Data, given: Any, result: TuningResult) -> TuningRes
     # under skewed noise the quasi-likelihood can end far from the maximum: a second search begins at shorter length scales
     for first in (start, np.clip(start - SHORTER * box.lengths, low, high)):
         evidence.forget()
-        options = {"maxiter": ITERATIONS, "ftol": GAIN / max(abs(loss(first)[0]), 1.0)}
-        minimize(loss, first, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+        gain = GAIN / max(abs(loss(first)[0]), 1.0)
+        minimize(
+            loss,
+            first,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            options={"maxiter": ITERATIONS, "ftol": gain},
+        )
     values, value = evidence.best
     names = np.array(data.by_column(parameters.names))
     for side, ended in zip(("lower", "upper"), box.at_bound(values), strict=True):

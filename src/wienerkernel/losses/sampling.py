@@ -251,7 +251,7 @@ def _smoothed(density: NoiseDensity, eps: float) -> LogDensity:
     centers = density.points if len(density.points) else density.quantiles[[len(density.quantiles) // 2]]
 
     def position(z: FloatArray) -> FloatArray:
-        found = np.arcsinh((z - centers[0]) / eps)
+        found: FloatArray = np.arcsinh((z - centers[0]) / eps)
         for center in centers[1:]:
             found += np.arcsinh((z - center) / eps)
         return found
