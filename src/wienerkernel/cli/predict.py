@@ -54,7 +54,7 @@ def predict(
     output: OutputTable = Path("-"),
     interval: Annotated[
         float, option("Probability of the equal-tailed interval from lower to upper.", **numeric(float))
-    ] = 0.95,
+    ] = 0.9,
     of: Annotated[
         Literal["estimate", "function", "observation"],
         option(

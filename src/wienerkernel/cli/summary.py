@@ -214,7 +214,8 @@ def _verdict(found: dict[str, Any]) -> str:
     if r2 <= 0.05:
         explained = f"the inputs hardly explain {found['target']} (R^2 {r2:.2f})"
     else:
-        explained = f"the inputs explain {r2:.0%} of the variance of {found['target']}"
+        share = "more than 99%" if r2 > 0.99 else f"{r2:.0%}"
+        explained = f"the inputs explain {share} of the variance of {found['target']}"
     cause, part = max(found["uncertainty"].items(), key=lambda item: float(item[1]["share"]))
     return (
         f"{trust}, and {explained}. "
