@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import argparse
 import time
+from concurrent.futures import ProcessPoolExecutor
 from importlib.util import find_spec
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +24,7 @@ from wienerkernel.scale.inducing import choose_inducing
 from wienerkernel.scale.sums import CHUNK, Sums, chunks
 
 NOISE = 0.1
+AUDITS = (2, 256)
 
 
 def verdict(good: bool) -> str:
@@ -107,34 +110,42 @@ def audit(n=4000, number=300):
         print(text, flush=True)
 
 
-def sums(rows, number):
-    """CPU time of the sums relative to that of the product F'F alone."""
-    print(f"\nsums, {rows:,} rows x {number} features, d = 8")
-    rng, kernel, size = np.random.default_rng(0), RBF(3.0), CHUNK
-    X = rng.standard_normal((size, 8))
-    y, scale = np.zeros((size, 1)), np.ones(size)
-    generator = np.random.default_rng(0)
-    inducing = choose_inducing(kernel, rng.standard_normal((4 * number, 8)), number, None, generator)
-    F = np.asfortranarray(inducing(X).T)
-    count = max(1, rows // size)
-
-    def timed(function):
-        function()
-        start = time.process_time()
-        for _ in range(count):
-            function()
-        return time.process_time() - start
-
-    product = timed(lambda: dsyrk(1.0, F))
-    for audits, limit in ((2, 1.25), (256, 1.7)):
-        audit = choose_audit(inducing, X, audits, np.random.default_rng(1))
-        seconds = timed(lambda audit=audit: Sums.over([(0, X, y, scale)], inducing, audit, 4096))
+def sums(rows, number, processes):
+    """CPU time of the sums relative to that of the product F'F alone, in processes that each have a part of the rows."""
+    print(f"\nsums, {rows:,} rows x {number} features, d = 8, {processes} processes, CPU seconds of all")
+    count = max(1, rows // (CHUNK * processes))
+    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+        found = pool.map(sums_of_part, range(processes), [count] * processes, [number] * processes)
+        product, *others = np.sum(list(found), axis=0)
+    for audits, seconds, limit in zip(AUDITS, others, (1.25, 1.7), strict=True):
         ratio = seconds / product
         print(
-            f"   {audits} audit frequencies: {seconds:.2f} s, {ratio:.2f} x the product's {product:.2f} s  "
+            f"   {audits} audit frequencies: {seconds:.1f} s, {ratio:.2f} x the product's {product:.1f} s  "
             f"target {limit}: {verdict(ratio <= limit)}",
             flush=True,
         )
+
+
+def sums_of_part(seed, count, number):
+    """CPU seconds of the product F'F of ``count`` chunks, and of the sums of as many chunks that are made on the fly."""
+    rng, kernel, y, scale = np.random.default_rng(seed), RBF(3.0), np.zeros((CHUNK, 1)), np.ones(CHUNK)
+    generator = np.random.default_rng(0)
+    inducing = choose_inducing(kernel, generator.standard_normal((4 * number, 8)), number, None, generator)
+    sample = rng.standard_normal((CHUNK, 8))
+    F = np.asfortranarray(inducing(sample).T)
+    audits = [choose_audit(inducing, sample, M, np.random.default_rng(1)) for M in AUDITS]
+
+    def summed(audit):
+        made = ((k * CHUNK, rng.standard_normal((CHUNK, 8)), y, scale) for k in range(count))
+        Sums.over(made, inducing, audit, 4096)
+
+    def timed(function):
+        start = time.process_time()
+        function()
+        return time.process_time() - start
+
+    product = timed(lambda: [dsyrk(1.0, F) for _ in range(count)])
+    return [product, *(timed(lambda audit=audit: summed(audit)) for audit in audits)]
 
 
 def flights(number=1000):
@@ -276,13 +287,14 @@ def main():
     )
     parser.add_argument("--calibration-rows", type=int, default=20_000)
     parser.add_argument("--draws", type=int, default=50)
-    parser.add_argument("--rows", type=int, default=500_000)
+    parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--features", type=int, default=1000)
+    parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--flights", action="store_true")
     options = parser.parse_args()
     calibration(options.calibration_rows, options.draws)
     audit()
-    sums(options.rows, options.features)
+    sums(options.rows, options.features, options.processes)
     if options.flights:
         flights()
 
