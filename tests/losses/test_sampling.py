@@ -7,12 +7,13 @@ import pytest
 from scipy import integrate, stats
 from sklearn.exceptions import ConvergenceWarning
 
-from wienerkernel import RBF, Mixture, WienerKernelRegressor, as_noise
+from wienerkernel import RBF, Family, Mixture, WienerKernelRegressor, as_noise
 from wienerkernel.losses.coordinates import Coordinates, Observed
 from wienerkernel.losses.density import NoiseDensity
-from wienerkernel.losses.evidence import finds_shapes
+from wienerkernel.losses.evidence import _Evidence, finds_shapes
 from wienerkernel.losses.propagation import propagate
 from wienerkernel.losses.sampling import _annealed, _smoothed, effective_sample_size, posterior_draws, r_hat
+from wienerkernel.tuning.data import Data, Parameters
 
 
 def autoregression(rho, n, chains, seed=0):
@@ -196,6 +197,20 @@ def test_evidence_finds_the_shape_of_the_noise():
         assert propagate(coordinates, observed, law).log_evidence < model.tuning_result_.value
     with pytest.warns(ConvergenceWarning, match="noise.s ended at its lower bound"):
         WienerKernelRegressor(noise="lognorm", inference="ep").fit(X[::2], -y[::2])
+
+
+def test_evidence_far_from_a_fixed_point_does_not_count():
+    """Noise that is far too small for an outlier: propagation gets nowhere, and its evidence was 1e5."""
+    rng = np.random.default_rng(0)
+    X = np.sort(rng.normal(size=(150, 1)), axis=0)
+    y = 100 * X[:, 0] + 60 * rng.standard_t(2.2, 150)
+    data = Data(X, y[:, None], np.ones(150), None, "constant")
+    evidence = _Evidence(data, Parameters(1.0 * RBF(1.0), Family("t")))
+    good, _ = evidence(np.log([1e4, 3.0, 60.0, 3.0]))
+    for length in np.exp([-2.41, -2.6, -2.9]):
+        value, _ = evidence(np.log([2.2e6, length, 0.15, 2.1]))
+        assert value < good
+    assert evidence.best[1] == good
 
 
 def test_evidence_finds_the_length_scale_under_skewed_noise():

@@ -31,7 +31,8 @@ TOLERANCE, GAIN = 1e-4, 1e-3
 """Residual of expectation propagation in the search, and the gain in log evidence of a step that ends it."""
 SHORTER = 1.4
 """Difference of log length scales of the two starting points."""
-HOPELESS = 1e100
+OFF, WORSE = 1.0, 1e3
+"""Residual above which the evidence means nothing, and how much less than the best value stands for it."""
 
 
 def finds_shapes(noise: Any) -> bool:
@@ -162,8 +163,8 @@ class _Evidence:
         found = self._run(values, parameters.noise_at(values))
         self.evaluations += 1
         gradient = np.zeros(len(values))
-        if not np.isfinite(found.log_evidence):
-            return -HOPELESS, gradient
+        if not (np.isfinite(found.log_evidence) and found.residual <= OFF):
+            return (self.best[1] if len(self.best[0]) else 0.0) - WORSE, gradient
         self._last = found
         gradient[: parameters.n_kernel] = found.kernel_gradient()
         for k in range(parameters.n_kernel, len(values)):
