@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import threading
 from contextlib import contextmanager
 
@@ -249,6 +250,18 @@ def test_an_unreachable_scheduler_is_one_line():
         workers("tcp://127.0.0.1:9", timeout=1e9),
     ):
         pass
+
+
+def test_an_address_where_nothing_answers_is_one_line():
+    from wienerkernel.io.streams import workers
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        with (
+            pytest.raises(ValueError, match=r"no Dask scheduler answers at .*timed out"),
+            workers(address, 0.2),
+        ):
+            pass
 
 
 def test_the_command_line_uses_a_scheduler(cluster, tmp_path, monkeypatch, capsys):

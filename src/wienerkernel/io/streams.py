@@ -85,8 +85,14 @@ def workers(address: str | None, timeout: float = 10.0) -> Iterator[None]:
     except ImportError:
         raise ImportError("a scheduler needs Dask: pip install 'wienerkernel[dask]'") from None
     try:
-        # Dask would try again for as long as it may where no connection is accepted
-        socket.create_connection(distributed.comm.get_address_host_port(address), timeout).close()
+        # Dask would try again where no connection is accepted, and wait forever where nothing answers
+        place = distributed.comm.get_address_host_port(address)
+        with socket.create_connection(place, timeout) as connection:
+            connection.settimeout(timeout)
+            if "://" not in address or address.startswith(
+                "tcp://"
+            ):  # a scheduler speaks first, unless encrypted
+                connection.recv(1)
         client = distributed.Client(address, timeout=timeout, set_as_default=False)
     except (OSError, ValueError) as error:
         raise ValueError(f"no Dask scheduler answers at {address}: {error}") from None
