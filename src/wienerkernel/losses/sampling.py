@@ -238,7 +238,8 @@ def _population(found: Propagation, targets: Sequence[LogDensity], generator: An
         positions = (np.arange(PARTICLES) + generator.uniform()) / PARTICLES
         w = w[np.minimum(np.searchsorted(np.cumsum(weight), positions), PARTICLES - 1)]
         values, vectors = np.linalg.eigh(covariance)
-        root = vectors * np.sqrt(np.maximum(values, 1e-14 * values[-1]))
+        # all particles can be the same; the prior's variances are 1
+        root = vectors * np.sqrt(np.maximum(values, max(1e-14 * values[-1], 1e-30)))
         population = _Slice(target, mean, root, w)
         population.forget(generator)
         w = population.w
