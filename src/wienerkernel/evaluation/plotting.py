@@ -265,7 +265,7 @@ class ScoreDisplay:
     >>> X = np.linspace(0, 6, 20)[:, None]
     >>> model = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.1)", tuning=None).fit(X, np.sin(X[:, 0]))
     >>> [ax.get_title() for ax in ScoreDisplay.from_estimator(model).axes_]
-    ['PIT', 'calibration', 'residuals']
+    ['PIT: flat if right', 'calibration: diagonal if right', 'residuals: diagonal if right']
     """
 
     report: ScoreReport

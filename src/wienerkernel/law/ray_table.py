@@ -76,7 +76,7 @@ def _grid(tolerance: float, theta: float) -> _Grid:
     if tolerance == SMOOTH:  # fewer points are faster
         # On the real axis there are zeros of phi, and few weights to sum; those of skewnorm are close to the rays. The step
         # is the same for all laws, so that those of a family can be blended.
-        return _Grid(8, (1 / 32 if theta else 1 / 96,), 1e-13)
+        return _Grid(8, (1 / 48 if theta else 1 / 96,), 1e-13)
     if tolerance == NEAR_ZEROS:
         return _Grid(12, (1 / 96,), 1e-13)
     return _Grid(POINTS, (1 / 20, 1 / 40, 1 / 80), tolerance)
