@@ -20,7 +20,7 @@ def inverse_sine():
 @pytest.mark.parametrize("lam", [0.0, 1e-9, 0.3, 0.5, 1.0])
 def test_box_cox_is_scipys(lam):
     y = np.array([0.01, 0.5, 1.0, 7.0, 300.0])
-    np.testing.assert_allclose(BoxCox(lam, 2.0)(y), special.boxcox(y / 2, lam), rtol=1e-14)
+    np.testing.assert_allclose(BoxCox(lam, 2.0)(y), 2 * special.boxcox(y / 2, lam), rtol=1e-14)
     np.testing.assert_allclose(BoxCox(lam, 2.0).inverse(BoxCox(lam, 2.0)(y)), y, rtol=1e-12)
 
 
@@ -30,6 +30,19 @@ def test_yeo_johnson_is_scipys(lam):
     transform = YeoJohnson(lam)
     np.testing.assert_allclose(transform(y), stats.yeojohnson(y, lam), rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(transform.inverse(transform(y)), y, rtol=1e-9, atol=1e-12)
+    scaled = YeoJohnson(lam, 3.0)
+    np.testing.assert_allclose(scaled(3 * y), 3 * transform(y), rtol=1e-12)
+    np.testing.assert_allclose(scaled.inverse(scaled(3 * y)), 3 * y, rtol=1e-9, atol=1e-12)
+
+
+def test_variances_of_a_model_that_needs_no_transform_are_those_of_none():
+    """The transformed scale has the units of y."""
+    x = np.linspace(0, 6, 40)[:, None]
+    y = 5 + np.sin(x[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=40)
+    other = WienerKernelRegressor(transform="box-cox").fit(x, y)
+    assert other.tuning_result_.transform.lam == pytest.approx(1.0, abs=0.3)
+    std = np.sqrt(other.uncertainty(x).total)
+    np.testing.assert_allclose(std, np.sqrt(WienerKernelRegressor().fit(x, y).uncertainty(x).total), rtol=0.1)
 
 
 @pytest.mark.parametrize(

@@ -70,9 +70,10 @@ class Transform(ABC):
 
 @dataclass(frozen=True)
 class BoxCox(Transform):
-    """((y / unit)^lam - 1) / lam, or log(y / unit) for lam = 0; for positive responses.
+    """unit ((y / unit)^lam - 1) / lam, or unit log(y / unit) for lam = 0; for positive responses.
 
-    With the geometric mean of the data as unit, the Jacobian of the data does not depend on lam.
+    The slope at y = unit is 1, so that the values are in units of y. With the geometric mean of the data as unit, the
+    Jacobian of the data is 1 for every lam.
     """
 
     lam: float = 0.5
@@ -88,17 +89,17 @@ class BoxCox(Transform):
     def __call__(self, y: FloatArray) -> FloatArray:
         with np.errstate(all="ignore"):
             v = np.where(y > 0, y / self.unit, np.nan)
-            return np.asarray(boxcox(v, self.lam))
+            return np.asarray(self.unit * boxcox(v, self.lam))
 
     def inverse(self, z: FloatArray) -> FloatArray:
         """The y with T(y) = z, 0 below the range of T."""
         low = -1 / self.lam if self.lam > 0 else -np.inf
         with np.errstate(over="ignore"):
-            return np.asarray(self.unit * inv_boxcox(np.maximum(z, low), self.lam))
+            return np.asarray(self.unit * inv_boxcox(np.maximum(np.asarray(z) / self.unit, low), self.lam))
 
     def log_derivative(self, y: FloatArray) -> FloatArray:
         with np.errstate(all="ignore"):
-            return np.asarray((self.lam - 1) * np.log(y / self.unit) - np.log(self.unit))
+            return np.asarray((self.lam - 1) * np.log(y / self.unit))
 
     def for_data(self, y: FloatArray) -> BoxCox:
         """The transform with the geometric mean of the responses as unit."""
@@ -111,7 +112,7 @@ class BoxCox(Transform):
 
 @dataclass(frozen=True)
 class YeoJohnson(Transform):
-    """Box and Cox's transform of 1 + y / unit, and its mirror image with 2 - lam for negative y.
+    """Box and Cox's transform of 1 + y / unit, times unit, and its mirror image with 2 - lam for negative y.
 
     Yeo and Johnson (2000), A new family of power transformations to improve normality or symmetry, Biometrika 87.
     """
@@ -125,11 +126,11 @@ class YeoJohnson(Transform):
     def __call__(self, y: FloatArray) -> FloatArray:
         v = np.asarray(y) / self.unit
         up, down = boxcox(1 + np.maximum(v, 0), self.lam), -boxcox(1 - np.minimum(v, 0), 2 - self.lam)
-        return np.asarray(np.where(v >= 0, up, down))
+        return np.asarray(self.unit * np.where(v >= 0, up, down))
 
     def inverse(self, z: FloatArray) -> FloatArray:
         """The y with T(y) = z, infinite outside the range of T."""
-        z = np.asarray(z)
+        z = np.asarray(z) / self.unit
         with np.errstate(all="ignore"):
             up = inv_boxcox(np.maximum(z, 0), self.lam) - 1
             down = 1 - inv_boxcox(np.maximum(-z, 0), 2 - self.lam)
@@ -137,7 +138,7 @@ class YeoJohnson(Transform):
 
     def log_derivative(self, y: FloatArray) -> FloatArray:
         v = np.asarray(y) / self.unit
-        return np.asarray((self.lam - 1) * np.sign(v) * log1p(np.abs(v)) - np.log(self.unit))
+        return np.asarray((self.lam - 1) * np.sign(v) * log1p(np.abs(v)))
 
     def for_data(self, y: FloatArray) -> YeoJohnson:
         """The transform with the standard deviation of the responses as unit."""
