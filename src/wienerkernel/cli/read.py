@@ -95,7 +95,7 @@ def read_samples(
     copies = len(X) - len(np.unique(np.column_stack([X, values]), axis=0))
     if copies > COPIES * len(X):
         warn(
-            f"{copies} of {len(X)} rows are copies of others: remove those that were not measured anew, which make scores too "
+            f"{copies} of {len(X)} rows are copies of others: remove those that are no measurements of their own; they make scores too "
             "good",
             stacklevel=2,
         )

@@ -177,9 +177,7 @@ class _Group:
         generator: Any,
     ) -> None:
         self.parts, self.n, self.copies, self.bits, self.factors = parts, n, copies, bits, factors
-        self.lag_transforms = (
-            lag_transforms  # whether the models see past states on the scale of the next one
-        )
+        self.lag_transforms = lag_transforms  # the scales on which the models see past states
         self.functions = [
             Functions(part.posterior, n, of, features, generator, copies, points, root)
             for part, root in zip(parts, roots, strict=True)

@@ -89,9 +89,8 @@ def workers(address: str | None, timeout: float = 10.0) -> Iterator[None]:
         place = distributed.comm.get_address_host_port(address)
         with socket.create_connection(place, timeout) as connection:
             connection.settimeout(timeout)
-            if "://" not in address or address.startswith(
-                "tcp://"
-            ):  # a scheduler speaks first, unless encrypted
+            # a scheduler speaks first, unless the connection is encrypted
+            if "://" not in address or address.startswith("tcp://"):
                 connection.recv(1)
         client = distributed.Client(address, timeout=timeout, set_as_default=False)
     except (OSError, ValueError) as error:

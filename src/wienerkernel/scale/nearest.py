@@ -93,9 +93,8 @@ class Neighborhood:
         """The given rows (b,) of the sample, and after them those that are among the nearest to one of them."""
         own = self.data.subset(rows)
         units = metric(kernel, self.data.X)
-        search = _Search(
-            in_units(own.X, units), units, number + 1, self.seed
-        )  # a row is the nearest to itself
+        # a row is the nearest to itself
+        search = _Search(in_units(own.X, units), units, number + 1, self.seed)
         found = self.stream.fold(search, search.joined)
         unique, first = np.unique(found.keys.ravel(), return_index=True)
         first = first[~np.isin(unique, self.keys[rows])]
