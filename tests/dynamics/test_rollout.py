@@ -2,7 +2,8 @@
 
 from itertools import product
 
-import matplotlib as mpl
+import matplotlib.figure
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from scipy import stats
@@ -13,7 +14,7 @@ from wienerkernel.dynamics.causes import split_by_cause
 from wienerkernel.experiments.system import GAMMA, kernel, truth
 from wienerkernel.transform import BoxCox
 
-mpl.use("Agg")
+matplotlib.use("Agg")
 N = 100_000
 CRITICAL = 1.628 * np.sqrt(2 / N)
 """Kolmogorov's distance between two samples of size N that is exceeded with probability 1 %."""
@@ -419,7 +420,7 @@ def test_the_plot_has_a_tube_for_each_cause():
     plain = Dynamics(model).rollout([1.0, 0.0], np.zeros((3, 1)), n_paths=100, causes=False, random_state=0)
     assert len(plain.plot()[0].collections) == 1
     assert plain.plot(ax=axes)[1] is axes[1]
-    mpl.pyplot.close("all")
+    plt.close("all")
 
 
 def test_values_and_jacobians():
@@ -501,6 +502,10 @@ def test_bad_arguments_are_refused():
         dynamics.rollout([1.0, 0.0], u, n_paths=0)
     with pytest.raises(ValueError, match="of must be"):
         dynamics.rollout([1.0, 0.0], u, of="observation")
+    for result in (dynamics.rollout([1.0, 0.0], u, n_paths=8, random_state=0), dynamics.tube([1.0, 0.0], u)):
+        for step in (4, -5):
+            with pytest.raises(IndexError, match="step must be between 0 and 3"):
+                result.distribution(step)
     with pytest.raises(TypeError, match="law of its process noise is not known"):
         Dynamics(object())
     with pytest.raises(ValueError, match="learns must be"):
@@ -538,5 +543,5 @@ def test_bad_arguments_are_refused():
     with pytest.raises(ValueError, match="coverage must lie"):
         run.plot(coverage=90)
     with pytest.raises(ValueError, match="ax must be 2 axes"):
-        run.plot(ax=mpl.figure.Figure().add_subplot())
+        run.plot(ax=matplotlib.figure.Figure().add_subplot())
     np.testing.assert_array_equal(run.quantiles(0.5), run.quantiles([0.5]))

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._typing import FloatArray
 from ..noise import as_noise
-from .simulation import Policy
 
-__all__ = ["check_count", "check_inputs", "check_start", "drawn_start", "is_law"]
+if TYPE_CHECKING:
+    from .simulation import Policy
+
+__all__ = ["check_count", "check_inputs", "check_start", "drawn_start", "is_law", "step_number"]
+
+
+def step_number(step: int, steps: int) -> int:
+    """The step from 0 to ``steps`` that an index means; negative ones count from the end."""
+    if not -steps - 1 <= step <= steps:
+        raise IndexError(f"step must be between 0 and {steps}, or negative to count from the end, got {step}")
+    return range(steps + 1)[step]
 
 
 def check_count(name: str, value: Any) -> int:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from .._typing import FloatArray
 from .causes import Causes
+from .checks import step_number
 from .state_law import StateDistribution, empirical
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class Rollout:
         StateDistribution
             Of shape (n_x,).
         """
-        k = range(self.steps + 1)[step]
+        k = step_number(step, self.steps)
         if k == 0:
             return empirical(self.states[:, 0])
         base, location, scale = (part[:, k - 1] for part in self._last)

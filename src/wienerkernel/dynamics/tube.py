@@ -22,6 +22,7 @@ from ..backend import arrays
 from ..law import LinearCombination
 from ..noise import Noise
 from ..posterior import Uncertainty
+from .checks import step_number
 
 if TYPE_CHECKING:
     from .dynamics import Dynamics
@@ -177,7 +178,7 @@ class Tube:
         -------
         LinearCombination
         """
-        k = range(self.steps + 1)[step]
+        k = step_number(step, self.steps)
         if direction is None:
             return self._law(self._propagated(np.eye(self.mean.shape[1]))[:, k], self.mean[k])
         h = self._direction(direction)
@@ -195,7 +196,7 @@ class Tube:
         Uncertainty
             ``noise`` is the noise in the data, ``model`` unexplored inputs, ``aleatoric`` the process noise.
         """
-        p = self._propagated(np.eye(self.mean.shape[1]))[:, range(self.steps + 1)[step]]
+        p = self._propagated(np.eye(self.mean.shape[1]))[:, step_number(step, self.steps)]
         data, process, variance = self._terms(p)
         noise, aleatoric = (
             sum((law.var() * (w**2 @ n) for law, w, n in terms), np.zeros(len(p)))
