@@ -44,12 +44,14 @@ def test_the_numbers_are_those_of_the_forecast(tmp_path):
 
 def test_names_of_inputs_and_outputs():
     inputs, outputs = model_names(driven(lags=(2, 1)))
-    assert inputs == ["p", HOSTILE, "p, 1 step back", f"{HOSTILE}, 1 step back", "u"]
+    assert inputs == ["p", HOSTILE, "p, 1 step back", f"{HOSTILE}, 1 step back", "u1"]
     assert outputs == [["next p"], [f"next {HOSTILE}"]]
     assert model_names(driven(learns="increment"))[1][0] == ["change of p"]
     system = driven(lags=(2, 1))
     system.state_names = ["p [m]", "v"]
-    assert model_names(system)[0] == ["p [m]", "v", "p, 1 step back [m]", "v, 1 step back", "u"]
+    assert model_names(system)[0] == ["p [m]", "v", "p, 1 step back [m]", "v, 1 step back", "u1"]
+    system.input_names = ["force"]
+    assert model_names(system)[0][-1] == "force"
 
 
 def test_warnings_are_shown_and_a_system_without_trajectories_has_no_forecast(tmp_path):

@@ -35,7 +35,9 @@ def positive():
 
 SYSTEMS = {
     "a model for each state": driven,
-    "increments, lags": lambda: driven(learns="increment", lags=(2, 3), state_names=["p", "v"]),
+    "increments, lags": lambda: driven(
+        learns="increment", lags=(2, 3), state_names=["p", "v"], input_names=["force"]
+    ),
     "no process noise": lambda: several_outputs(False),
     "another process noise": lambda: several_outputs(["gamma(2)", "norm(0, 0.3)"]),
     "transformed": positive,
@@ -47,7 +49,16 @@ def test_a_loaded_system_is_the_saved_one(name, tmp_path):
     system = SYSTEMS[name]()
     system.save(tmp_path / "system.wk")
     loaded = Dynamics.load(tmp_path / "system.wk")
-    for key in ("learns", "lags", "lags_transformed", "n_states", "n_inputs", "state_names", "horizon"):
+    for key in (
+        "learns",
+        "lags",
+        "lags_transformed",
+        "n_states",
+        "n_inputs",
+        "state_names",
+        "input_names",
+        "horizon",
+    ):
         assert getattr(loaded, key) == getattr(system, key)
     if system.origin is None:
         runs = [one.rollout([0.2, 0.1], steps=3, n_paths=5, random_state=0) for one in (system, loaded)]
@@ -79,6 +90,8 @@ def test_a_model_is_not_a_system_and_a_system_is_not_a_model(tmp_path):
         ("lags_transformed", 1, "expected one of"),
         ("state_names", ["a"], "must have 2 names"),
         ("state_names", [1, 2], "state_names is not"),
+        ("input_names", ["a", "b"], "must have 1 names"),
+        ("input_names", "u", "input_names is not"),
         ("horizon", 0, "expected an integer"),
         ("origin", [], "origin must be"),
         ("models", [], "empty list"),

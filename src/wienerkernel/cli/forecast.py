@@ -122,8 +122,11 @@ def forecast(
             from ..regressor import WienerKernelRegressor
 
             U[-1] = np.concatenate([U[-1], ahead])
+            waves = []
             if season is not None:
                 U = [np.hstack([u, seasonal_inputs(len(u), season)]) for u in U]
+                orders = range(1, 1 + (U[0].shape[1] - len(drivers)) // 2)
+                waves = [f"season, {wave} {k}" for k in orders for wave in ("cosine", "sine")]
             system = Dynamics.from_trajectories(
                 X,
                 U if drivers or season is not None else None,
@@ -132,6 +135,7 @@ def forecast(
                 learns=learns,
                 horizon=horizon,
                 state_names=states,
+                input_names=drivers + waves,
             )
             rollout = system.forecast(n_paths=paths, random_state=seed)
         from ..io.tables import table_writer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,15 @@ from ..noise import as_noise
 if TYPE_CHECKING:
     from .simulation import Policy
 
-__all__ = ["check_count", "check_inputs", "check_start", "drawn_start", "is_law", "step_number"]
+__all__ = [
+    "check_count",
+    "check_inputs",
+    "check_names",
+    "check_start",
+    "drawn_start",
+    "is_law",
+    "step_number",
+]
 
 
 def step_number(step: int, steps: int) -> int:
@@ -34,6 +43,14 @@ def is_law(x0: Any) -> bool:
     """Whether an initial state is random."""
     several = isinstance(x0, list | tuple) and any(hasattr(law, "rvs") or isinstance(law, str) for law in x0)
     return hasattr(x0, "rvs") or isinstance(x0, str) or several
+
+
+def check_names(what: str, names: Sequence[str] | None, count: int, letter: str) -> tuple[str, ...]:
+    """The names, or the letter with numbers."""
+    found = [f"{letter}{i + 1}" for i in range(count)] if names is None else list(names)
+    if len(found) != count:
+        raise ValueError(f"{what} must have {count} names, got {len(found)}")
+    return tuple(found)
 
 
 def check_start(x0: Any, n_x: int, p: int) -> FloatArray:

@@ -13,7 +13,7 @@ from .._typing import FloatArray, RandomState
 from ..noise.base import as_generator
 from ..regressor import WienerKernelRegressor
 from ..transform import Transform
-from .checks import check_count, check_inputs, check_start, drawn_start, is_law
+from .checks import check_count, check_inputs, check_names, check_start, drawn_start, is_law
 from .parts import as_parts
 from .rollout import Rollout
 from .simulation import Policy, simulate, warn_of_unexplored
@@ -43,7 +43,7 @@ class Dynamics:
         How many past states and inputs f depends on, this one included; one number holds for both.
     lags_transformed : bool, default=False
         Whether the models were fitted to T(x_k), with their own transforms T of the states, instead of x_k.
-    state_names : sequence of str, default=None
+    state_names, input_names : sequence of str, default=None
 
     Attributes
     ----------
@@ -84,6 +84,7 @@ class Dynamics:
         lags: int | tuple[int, int] = 1,
         lags_transformed: bool = False,
         state_names: Sequence[str] | None = None,
+        input_names: Sequence[str] | None = None,
     ) -> None:
         if learns not in ("state", "increment"):
             raise ValueError(f"learns must be 'state' or 'increment', got {learns!r}")
@@ -98,10 +99,8 @@ class Dynamics:
                 f"multiple of {self.lags[1]}, but this one was fitted to {d}"
             )
         self.n_inputs = rest // self.lags[1]
-        names = [f"x{i + 1}" for i in range(self.n_states)] if state_names is None else list(state_names)
-        if len(names) != self.n_states:
-            raise ValueError(f"state_names must have {self.n_states} names, got {len(names)}")
-        self.state_names = tuple(names)
+        self.state_names = check_names("state_names", state_names, self.n_states, "x")
+        self.input_names = check_names("input_names", input_names, self.n_inputs, "u")
         self.lags_transformed = bool(lags_transformed)
         if lags_transformed and learns == "increment":
             raise ValueError(
@@ -137,6 +136,7 @@ class Dynamics:
         process_noise: Any = None,
         horizon: int = 10,
         state_names: Sequence[str] | None = None,
+        input_names: Sequence[str] | None = None,
     ) -> Dynamics:
         """Fit the one-step map to trajectories.
 
@@ -153,7 +153,7 @@ class Dynamics:
             over ``horizon`` steps are taken: they are fitted to the first two thirds of the data and simulated on the
             rest. If a model transforms the next state, as ``transform="log"`` and ``noise="auto"`` do, past states are
             transformed in the same way.
-        learns, process_noise, state_names : optional
+        learns, process_noise, state_names, input_names : optional
             As of the class.
         horizon : int, default=10
             Also that of :meth:`forecast`.
@@ -172,7 +172,8 @@ class Dynamics:
         2
         """
         states, inputs, ahead = check_trajectories(X, U)
-        options = {"learns": learns, "process_noise": process_noise, "state_names": state_names}
+        names = {"state_names": state_names, "input_names": input_names}
+        options = {"learns": learns, "process_noise": process_noise, **names}
         all_lags = [check_lags(value) for value in lags] if isinstance(lags, list) else [check_lags(lags)]
         models = list(model) if isinstance(model, list | tuple) else [model]
         models = [WienerKernelRegressor() if one is None else one for one in models]

@@ -30,11 +30,10 @@ def model_names(system: Dynamics) -> tuple[list[str], list[list[str]]]:
     """Names of the inputs of the models, and of the outputs of each."""
     back = [""] + [f", {i} step{'s' * (i > 1)} back" for i in range(1, max(system.lags))]
     scale = ", transformed" if system.lags_transformed else ""
-    letters = ["u"] if system.n_inputs == 1 else [f"u{k + 1}" for k in range(system.n_inputs)]
     # units stay at the end of the names
     parts = [(name.removesuffix(unit), unit) for name, unit in ((n, _unit(n)) for n in system.state_names)]
     inputs = [f"{name}{back[i]}{unit}{scale}" for i in range(system.lags[0]) for name, unit in parts]
-    inputs += [f"{name}{back[i]}" for i in range(system.lags[1]) for name in letters]
+    inputs += [f"{name}{back[i]}" for i in range(system.lags[1]) for name in system.input_names]
     what = "next" if system.learns == "state" else "change of"
     return inputs, [[f"{what} {name}" for name in system.state_names[part.states]] for part in system.parts]
 

@@ -21,6 +21,7 @@ ENTRIES = (
     "lags",
     "lags_transformed",
     "state_names",
+    "input_names",
     "origin",
     "horizon",
     "models",
@@ -47,6 +48,7 @@ def system_node(system: Dynamics, writer: Writer, model_node: Callable[[Any, Wri
         list(system.lags),
         system.lags_transformed,
         [str(name) for name in system.state_names],
+        [str(name) for name in system.input_names],
         origin,
         system.horizon,
         models,
@@ -56,8 +58,14 @@ def system_node(system: Dynamics, writer: Writer, model_node: Callable[[Any, Wri
 
 def system_from(node: Node, reader: Reader, model_from: Callable[[Any, Reader], Any]) -> Dynamics:
     """The system that a node describes."""
-    learns, process, lags, transformed, names, origin, horizon, models = entries(node, *ENTRIES)
-    for what, value, kind in (("lags", lags, int), ("state_names", names, str), ("models", models, dict)):
+    learns, process, lags, transformed, names, drivers, origin, horizon, models = entries(node, *ENTRIES)
+    lists = (
+        ("lags", lags, int),
+        ("state_names", names, str),
+        ("input_names", drivers, str),
+        ("models", models, dict),
+    )
+    for what, value, kind in lists:
         if not isinstance(value, list) or not all(isinstance(entry, kind) for entry in value):
             raise FormatError(f"model.json: {what} is not what a system has")
     noise: list[Noise] | bool | None = None
@@ -73,6 +81,7 @@ def system_from(node: Node, reader: Reader, model_from: Callable[[Any, Reader], 
         lags=tuple(integer(lag, 1, MOST_LAGS) for lag in lags),  # type: ignore[arg-type]
         lags_transformed=choice(transformed, True, False),
         state_names=names,
+        input_names=drivers,
     )
     system.horizon = integer(horizon, 1, MOST_STEPS)
     if origin is not None:
