@@ -265,12 +265,20 @@ def student(df: float) -> CharacteristicFunction:
     total = np.sum(np.exp(m * v - np.exp(v) - height))
 
     def mixture(x: ComplexArray) -> ComplexArray:
-        # g turns toward arg x where exp(-x^2/4g) is small, and stays real where the mass is.
-        ratio = (8 * np.exp(v) / np.abs(x * x)[:, None]) ** 2
-        turn = 1j * np.angle(x)[:, None] / (1 + ratio)
-        g = np.exp(v + turn)
-        weights = np.exp(m * (v + turn) - g - height) * (1 - 2 * turn * ratio / (1 + ratio))
-        return log1p(np.sum(weights * expm1(-(x * x)[:, None] / (4 * g)), axis=1) / total)
+        # Where g is far below x^2/4, the integrand is g^(m-1), which is soon negligible.
+        first = np.log(min(np.abs(x).min() ** 2 / 4, m)) - 42 / m - 12 * width
+        u = v[np.searchsorted(v, first) :]
+        if not x.imag.any():
+            x, turn, turned = x.real, 0.0, 1.0
+        else:
+            # g turns toward arg x where exp(-x^2/4g) is small, and stays real where the mass is.
+            ratio = (8 * np.exp(u) / np.abs(x * x)[:, None]) ** 2
+            turn = 1j * np.angle(x)[:, None] / (1 + ratio)
+            turned = 1 - 2 * turn * ratio / (1 + ratio)
+        g = np.exp(u + turn)
+        weights = np.exp(m * (u + turn) - g - height) * turned
+        change = np.sum(weights * expm1(-(x * x)[:, None] / (4 * g)), axis=1) / total
+        return log1p(change.astype(complex))  # rounding errors may take phi below 0
 
     def debye(x: ComplexArray) -> ComplexArray:
         root = np.sqrt(m * m + x * x)
