@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, cached_property, partial
+from typing import Any
 
 import numpy as np
 from numpy.polynomial.polynomial import polyval
@@ -264,12 +265,12 @@ def student(df: float) -> CharacteristicFunction:
     height = m * np.log(m) - m
     total = np.sum(np.exp(m * v - np.exp(v) - height))
 
-    def mixture(x: ComplexArray) -> ComplexArray:
+    def mixture(x: NDArray[Any]) -> ComplexArray:
         # Where g is far below x^2/4, the integrand is g^(m-1), which is soon negligible.
         first = np.log(min(np.abs(x).min() ** 2 / 4, m)) - 42 / m - 12 * width
         u = v[np.searchsorted(v, first) :]
         if not x.imag.any():
-            x, turn, turned = x.real, 0.0, 1.0
+            x, turn, turned = x.real, np.zeros(1), np.ones(1)
         else:
             # g turns toward arg x where exp(-x^2/4g) is small, and stays real where the mass is.
             ratio = (8 * np.exp(u) / np.abs(x * x)[:, None]) ** 2
@@ -278,7 +279,7 @@ def student(df: float) -> CharacteristicFunction:
         g = np.exp(u + turn)
         weights = np.exp(m * (u + turn) - g - height) * turned
         change = np.sum(weights * expm1(-(x * x)[:, None] / (4 * g)), axis=1) / total
-        return log1p(change.astype(complex))  # rounding errors may take phi below 0
+        return log1p(np.asarray(change, dtype=complex))  # rounding errors may take phi below 0
 
     def debye(x: ComplexArray) -> ComplexArray:
         root = np.sqrt(m * m + x * x)
