@@ -158,9 +158,8 @@ class _Slice:
         for move in range(1, MOST_MOVES + 1):
             self.step(generator)
             if move >= FEWEST_MOVES:
-                both = np.sum(start * self.z, axis=0) / np.sqrt(
-                    np.sum(start**2, axis=0) * np.sum(self.z**2, axis=0)
-                )
+                norms = np.linalg.norm(start, axis=0) * np.linalg.norm(self.z, axis=0)
+                both = np.sum(start * self.z, axis=0) / np.maximum(norms, 1e-300)
                 if np.mean(both) <= FORGOTTEN:
                     break
 

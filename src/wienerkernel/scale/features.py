@@ -49,7 +49,8 @@ def choose_audit(inducing: Inducing, X: FloatArray, number: int, generator: np.r
     if inducing.deferred:  # the digits suffice: probabilities need few
         psi, onto_points = Audit.single, onto_points.astype(np.float32)
     rest = (_energy(psi(block, trial) - onto_points @ psi(block, inducing.points)) for block in blocks)
-    energy = np.sqrt(np.concatenate([values.mean(axis=0) for values in rest])) + 1e-300
+    # 1e-300: where the features span everything, all are equally likely
+    energy = np.sqrt(np.concatenate([values.mean(axis=0, dtype=float) for values in rest])) + 1e-300
     probability = (1 - UNIFORM) * energy / energy.sum() + UNIFORM / CANDIDATES
     chosen = generator.choice(CANDIDATES, number, p=probability / probability.sum())
     return Audit(drawn[chosen], 1 / (CANDIDATES * probability[chosen]), variance)

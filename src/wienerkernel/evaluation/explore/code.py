@@ -73,9 +73,8 @@ def _short(noise: Any) -> str:
 
 
 def _array(values: FloatArray) -> str:
-    text = np.array2string(
-        np.asarray(values), separator=", ", precision=DIGITS, threshold=values.size + 1, floatmode="maxprec"
-    )
+    # all digits: a fit can end elsewhere for data that differ in the twelfth
+    text = np.array2string(np.asarray(values), separator=", ", threshold=values.size + 1, floatmode="unique")
     return f"np.array({text})"
 
 
