@@ -41,7 +41,9 @@ every_kernel = every_kernel(families=families, dimensions=(1, 5))
 def xp(request, monkeypatch):
     module = pytest.importorskip(request.param)
     if request.param == "jax.numpy":
-        importlib.import_module("jax").config.update("jax_enable_x64", True)
+        config = importlib.import_module("jax").config
+        config.update("jax_enable_x64", True)
+        config.update("jax_default_matmul_precision", "highest")  # on GPUs, the default has three digits
     monkeypatch.setattr(arrays, "TORCH_BLOCK", 8)  # several tiles, the last one smaller
     return module
 
