@@ -170,16 +170,10 @@ def copy(x: Array) -> Array:
 
 def add_covariance(matrix: Array, covariance: Array) -> Array:
     """matrix + covariance, given as a matrix or by its diagonal; in place where possible."""
-    if covariance.ndim == 2:
-        matrix += covariance
-        return matrix
-    if is_numpy(matrix):
-        matrix.flat[:: len(matrix) + 1] += covariance
-        return matrix
-    if library(matrix) == "torch":
-        matrix.diagonal().add_(covariance)
-        return matrix
-    return set_diagonal(matrix, diagonal(matrix) + covariance)
+    if covariance.ndim == 1:
+        return set_diagonal(matrix, diagonal(matrix) + covariance)
+    matrix += covariance
+    return matrix
 
 
 def blocked_above(matrix: Array, numpy_limit: int) -> float:

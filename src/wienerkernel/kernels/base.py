@@ -88,22 +88,26 @@ class Kernel(Parametrized, ABC):
         """Return the tile K(P, Q), or its value if it is constant, and its pullback to the free hyperparameters."""
         raise NotImplementedError
 
-    @abstractmethod
+    @property
+    def _prior(self) -> float | None:
+        """The value of k(x, x) if it is the same for all x."""
+        return None
+
     def _diagonal(self, X: Array) -> Array:
         """Return k(x_i, x_i) in the library and dtype of X."""
+        if self._prior is None:
+            raise NotImplementedError
+        return arrays.filled((X.shape[0],), self._prior, X)
 
     def _linearize_inputs(self, P: Block, Q: Block) -> tuple[Array, InputPull]:  # noqa: ARG002
         """Return the tile K(P, Q), or its value if it is constant, and its pullback to the inputs, of shape (n, d)."""
         raise no_input_gradient(self)
 
-    def _diagonal_gradient(self, X: Array) -> Array:  # noqa: ARG002
+    def _diagonal_gradient(self, X: Array) -> Array:
         """Return dk(x_i, x_i)/dx_i, of shape (n, d)."""
-        raise no_input_gradient(self)
-
-    @property
-    def _prior(self) -> float | None:
-        """The value of k(x, x) if it is the same for all x."""
-        return None
+        if self._prior is None:
+            raise no_input_gradient(self)
+        return arrays.filled(X.shape, 0.0, X)
 
     def _point(self, X: FloatArray) -> Point:
         """Return the function x -> k(x, X) for one point at a time, without checks."""
@@ -218,12 +222,6 @@ class Constant(Kernel):
 
     def _linearize_inputs(self, P: Block, Q: Block) -> tuple[Array, InputPull]:  # noqa: ARG002
         return self.value, lambda _: arrays.filled(P.shape, 0.0, P)
-
-    def _diagonal(self, X: Array) -> Array:
-        return arrays.filled((X.shape[0],), self.value, X)
-
-    def _diagonal_gradient(self, X: Array) -> Array:
-        return arrays.filled(X.shape, 0.0, X)
 
     @property
     def _prior(self) -> float | None:

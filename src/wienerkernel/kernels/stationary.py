@@ -93,12 +93,6 @@ class _Stationary(Kernel):
         """Return the gradient with respect to the other free hyperparameters; G = W * slope."""
         return np.empty(0)
 
-    def _diagonal(self, X: Array) -> Array:
-        return arrays.filled((X.shape[0],), 1.0, X)
-
-    def _diagonal_gradient(self, X: Array) -> Array:
-        return arrays.filled(X.shape, 0.0, X)
-
     @property
     def _prior(self) -> float | None:
         return 1.0
