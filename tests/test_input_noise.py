@@ -94,7 +94,7 @@ class TestTwoNormalTerms:
 def test_the_estimate_has_the_cumulants_of_both_laws():
     model = two_terms("expon()", SLOPES)
     samples = model.posterior_.smoother.samples
-    a = samples.per_sample(model.posterior_.smoother.weights(QUERY))
+    a = samples.per_sample(model.posterior_.smoother.evaluate(QUERY)[1])
     Y = model.predict_distribution(QUERY)
     assert_allclose(Y.cumulant(3), 2 * (a * SLOPES) ** 3 @ np.ones(len(X)), rtol=1e-12)
     assert_allclose(Y.mean(), model.predict(QUERY), rtol=1e-12)

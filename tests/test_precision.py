@@ -43,7 +43,7 @@ def everything(model, Z):
         "model": parts.model,
         "epistemic": model.mean_and_epistemic(Z)[1],
         "covariance": model.mean_and_covariance(Z)[1],
-        "weights": model.smoother.weights(Z),
+        "weights": model.smoother.evaluate(Z)[1],
         "slope of the mean": slopes.mean,
         "slope of the noise part": slopes.noise,
         "slope of the model part": slopes.model,

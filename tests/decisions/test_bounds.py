@@ -54,7 +54,7 @@ def misses(noise, method, confidence, trials=4000, *, simultaneous=False, side="
     )
     mean = posterior.mean(WHERE)
     M = noise.rvs((trials, len(X)), random_state=np.random.default_rng(7))
-    means = (truth(X) + M - noise.mean()) @ posterior.smoother.weights(WHERE).T
+    means = (truth(X) + M - noise.mean()) @ posterior.smoother.evaluate(WHERE)[1].T
     f = truth(WHERE)
     out = (f < means + (lower - mean)) | (f > means + (upper - mean))
     return out.any(axis=1).mean() if simultaneous else out.mean(axis=0).max()
@@ -103,7 +103,7 @@ def test_the_exact_interval_is_not_wider_than_its_confidence_needs():
         WienerKernelRegressor(RBF(0.1), noise=noise, trend=None, tuning=None).fit(X, np.zeros(3)).posterior_
     )
     lower, upper = bound(posterior, X[1:2], norm=1e-9, confidence=0.8)
-    weights = posterior.smoother.weights(X[1:2])
+    weights = posterior.smoother.evaluate(X[1:2])[1]
     M = noise.rvs((20000, 3), random_state=np.random.default_rng(0)) - noise.mean()
     mean = posterior.mean(X[1:2])
     errors = -(M @ weights.T)[:, 0]  # f - (mu - a'(M - m0)) for f = 0

@@ -42,7 +42,7 @@ def test_gamma_example_to_ten_digits():
     case = REFERENCE["gamma"]
     model = Experiment(case["N_x"], case["N_sam"], "gamma(0.25, scale=2)", seed=0).fit()
     x = np.array([[case["x"]]])
-    a = model.posterior_.smoother.weights(x)[0]
+    a = model.posterior_.smoother.evaluate(x)[1][0]
     np.testing.assert_allclose(a, np.array(case["a"], dtype=float), atol=1e-12)
     Y = model.predict_distribution(x)
     for name, value in [
@@ -198,7 +198,7 @@ def test_with_another_ridge_the_parts_still_give_the_mean_squared_error():
     joint = np.linalg.cholesky(k(np.vstack([X, x]), np.vstack([X, x])) + 1e-12 * np.eye(5))
     f = rng.normal(size=(400_000, 5)) @ joint.T
     y = f[:, :4] + np.sqrt(s2) * rng.normal(size=(400_000, 4))
-    error = np.mean((f[:, 4] - y @ model.posterior_.smoother.weights(x)[0]) ** 2)
+    error = np.mean((f[:, 4] - y @ model.posterior_.smoother.evaluate(x)[1][0]) ** 2)
     assert error == pytest.approx(model.uncertainty(x).epistemic[0], rel=0.01)
 
 

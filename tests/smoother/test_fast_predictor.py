@@ -18,8 +18,8 @@ TOLERANCE = {"rtol": 1e-10, "atol": 1e-11}
 
 def assert_agrees(smoother, X, s2=S2, **tolerance):
     predictor = FastPredictor(smoother, s2)
-    model, gain = smoother.variances(X)
-    expected = smoother.mean(X), s2 * gain, model
+    mean, model, gain = smoother.mean_and_parts(X)
+    expected = mean, s2 * gain, model
     single = [np.array(part) for part in zip(*(predictor(x) for x in X), strict=True)]
     for found in (single, predictor(X)):
         mean, noise, model_part = found
@@ -127,13 +127,13 @@ def test_model_part_is_not_negative_at_the_samples_and_small_ridges_lose_no_more
     between = X + 0.1
     k = float(kernel.diag(X[:1])[0])
     for Z in (X, between):
-        model, gain = smoother.variances(Z)
+        mean, model, gain = smoother.mean_and_parts(Z)
         parts = np.array([predictor(z) for z in Z])
         assert np.all(parts[:, 2] >= 0)
         rounding = 1e-16 * 30 * k / ridge  # eps times the condition of K + R
         np.testing.assert_allclose(parts[:, 2], model, rtol=1e-10, atol=1e-14 * k)
         np.testing.assert_allclose(parts[:, 1], ridge * gain, rtol=1e-10 + rounding)
-        np.testing.assert_allclose(parts[:, 0], smoother.mean(Z)[:, 0], rtol=1e-10, atol=1e-11 + rounding)
+        np.testing.assert_allclose(parts[:, 0], mean[:, 0], rtol=1e-10, atol=1e-11 + rounding)
 
 
 def test_one_sample():

@@ -66,9 +66,8 @@ every_trend = pytest.mark.parametrize("trend", [None, "constant", "linear"])
 class TestAgainstTheLongForm:
     def test_weights(self, structure, trend):
         smoother, dense, Z = problem(structure, trend)
-        np.testing.assert_allclose(
-            smoother.samples.per_sample(smoother.weights(Z)), dense.weights(Z), **TOLERANCE
-        )
+        weights = smoother.samples.per_sample(smoother.evaluate(Z)[1])
+        np.testing.assert_allclose(weights, dense.weights(Z), **TOLERANCE)
 
     def test_mean(self, structure, trend):
         smoother, dense, Z = problem(structure, trend, n_outputs=3)
@@ -76,7 +75,7 @@ class TestAgainstTheLongForm:
 
     def test_variances(self, structure, trend):
         smoother, dense, Z = problem(structure, trend)
-        model, gain = smoother.variances(Z)
+        _, model, gain = smoother.mean_and_parts(Z)
         np.testing.assert_allclose(model, dense.model(Z), **TOLERANCE)
         np.testing.assert_allclose(gain, dense.gain(Z), **TOLERANCE)
 
@@ -86,13 +85,13 @@ class TestAgainstTheLongForm:
         )  # computed that way at every place
         smoother, dense, Z = problem(structure, trend)
         Z = np.concatenate([smoother.places[::-1], Z])
-        model, gain = smoother.variances(Z)
+        _, model, gain = smoother.mean_and_parts(Z)
         np.testing.assert_allclose(model, dense.model(Z), **TOLERANCE)
         np.testing.assert_allclose(gain, dense.gain(Z), **TOLERANCE)
 
     def test_cumulants_of_the_noise(self, structure, trend):
         smoother, dense, Z = problem(structure, trend)
-        weights, counts = smoother.samples.per_noise(smoother.weights(Z))
+        weights, counts = smoother.samples.per_noise(smoother.evaluate(Z)[1])
         long = dense.weights(Z) @ dense.L
         for r in (1, 2, 3, 4):
             np.testing.assert_allclose(weights**r @ counts, np.sum(long**r, axis=1), **TOLERANCE)
@@ -181,29 +180,22 @@ def test_places_keep_the_order_in_which_they_appear():
 
 def test_results_do_not_depend_on_the_chunks(monkeypatch):
     smoother, _, Z = problem("replicated", "linear")
-    whole = smoother.mean(Z), *smoother.variances(Z), smoother.mean_and_variance(Z)[1]
+    whole = *smoother.mean_and_parts(Z), *smoother.mean_and_variance(Z)
     monkeypatch.setattr("wienerkernel.smoother.smoother.CHUNK", 8)
     monkeypatch.setattr("wienerkernel.smoother.smoother.CHUNK_ROWS", 2)
-    parts = smoother.mean(Z), *smoother.variances(Z), smoother.mean_and_variance(Z)[1]
+    parts = *smoother.mean_and_parts(Z), *smoother.mean_and_variance(Z)
     for one, other in zip(whole, parts, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-14)
 
 
 @pytest.mark.parametrize("structure", ["distinct", "replicated", "correlated", "other ridge"])
-def test_mean_and_parts_equal_those_asked_for_one_by_one(structure):
+def test_all_ways_to_evaluate_give_the_same_parts(structure):
     smoother, _, Z = problem(structure, "linear", n_outputs=2)
-    mean, model, gain = smoother.mean_and_parts(Z)
+    mean, weights, model = smoother.evaluate(Z)
+    columns, counts = smoother.samples.per_noise(weights)
+    for found, expected in zip(smoother.mean_and_parts(Z), (mean, model, columns**2 @ counts), strict=True):
+        np.testing.assert_allclose(found, expected, **TOLERANCE)
     np.testing.assert_allclose(mean, smoother.mean(Z), **TOLERANCE)
-    np.testing.assert_allclose(model, smoother.variances(Z)[0], **TOLERANCE)
-    np.testing.assert_allclose(
-        gain,
-        np.sum(
-            smoother.samples.per_noise(smoother.weights(Z))[0] ** 2
-            * smoother.samples.per_noise(smoother.weights(Z))[1],
-            axis=1,
-        ),
-        **TOLERANCE,
-    )
 
 
 def test_mean_and_parts_evaluate_the_kernel_once(monkeypatch):
@@ -229,7 +221,7 @@ def test_fit_and_prediction_fit_into_little_more_than_the_factor():
 
 def test_posterior_variance_is_model_plus_noise_part_when_the_ridge_is_the_noise_variance():
     smoother, _, Z = problem("scaled", "linear")
-    model, gain = smoother.variances(Z)
+    _, model, gain = smoother.mean_and_parts(Z)
     np.testing.assert_allclose(smoother.mean_and_variance(Z)[1], model + 0.3 * gain, rtol=1e-11)
 
 
@@ -286,7 +278,7 @@ def test_rounding_errors_of_the_model_part_have_the_documented_bounds(amplitude,
         smoother = Smoother(amplitude * RBF(1.0), samples, np.zeros((n, 1)), trend)
         fast = FastPredictor(smoother, ridge)
         Z = np.concatenate([X, rng.uniform(-4, 4, (4, 1))])
-        computed = smoother.variances(Z)[0], fast(Z)[2], [fast(z)[2] for z in Z]
+        computed = smoother.mean_and_parts(Z)[1], fast(Z)[2], [fast(z)[2] for z in Z]
         for i, z in enumerate(Z):
             exact, b = exact_model_part(amplitude, X, ridge, trend, z[0])
             bound = amplitude * (1 + np.sum(np.abs(b))) ** 2

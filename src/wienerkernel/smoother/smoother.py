@@ -187,10 +187,6 @@ class Smoother:
         """Mean a(x)'y0 at the rows of X, (m, n_y) (eq. 13a)."""
         return self.by_chunks(lambda part: (self._mean(part, self.cross(part)),), X)[0]
 
-    def weights(self, X: Array) -> Array:
-        """Weights b of the places' means at the rows of X, (m, U)."""
-        return self.evaluate(X)[1]
-
     def mean_and_variance(self, X: Array) -> tuple[Array, Array]:
         """Mean (m, n_y) and variance k(x,x) - k'Ak (m,) of a Gaussian process whose noise covariance is R (eq. 2)."""
 
@@ -212,11 +208,6 @@ class Smoother:
             return mean, arrays.positive_part(variance - ridge), *forms
 
         return self.by_chunks(all_parts, X)
-
-    def variances(self, X: Array) -> tuple[Array, Array]:
-        """Model part P2 and noise gain |L'a|^2 at the rows of X, both (m,)."""
-        _, model, gain = self.mean_and_parts(X)
-        return model, gain
 
     def evaluate(self, X: Array) -> tuple[Array, Array, Array]:
         """Mean (m, n_y), weights b of the places (m, U) and model part P2 (m,), from one evaluation of the kernel."""
