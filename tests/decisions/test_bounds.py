@@ -27,31 +27,23 @@ def truth(X):
     return KERNEL(X, CENTERS) @ COEFFICIENTS
 
 
+def fit(X, y, noise=None, kernel=KERNEL, noise_scale=None, trend=None):
+    """The posterior of a model that is not tuned."""
+    model = WienerKernelRegressor(kernel, noise=noise, trend=trend, tuning=None)
+    return model.fit(X, y, noise_scale).posterior_
+
+
 def fitted(noise, n=12, seed=0, **options):
     X = np.linspace(-2, 2, n)[:, None]
-    M = noise.rvs(n, random_state=seed)
-    return (
-        WienerKernelRegressor(KERNEL, noise=noise, **{"trend": None} | options, tuning=None)
-        .fit(X, truth(X) + M)
-        .posterior_
-    )
+    return fit(X, truth(X) + noise.rvs(n, random_state=seed), noise, **options)
 
 
 def misses(noise, method, confidence, trials=4000, *, simultaneous=False, side="both"):
     """Rate at which f leaves the interval: the margins do not depend on y, so they are computed once."""
     X = np.linspace(-2, 2, 9)[:, None]
-    posterior = (
-        WienerKernelRegressor(KERNEL, noise=noise, trend=None, tuning=None).fit(X, truth(X)).posterior_
-    )
-    lower, upper = bound(
-        posterior,
-        WHERE,
-        norm=NORM,
-        confidence=confidence,
-        method=method,
-        simultaneous=simultaneous,
-        side=side,
-    )
+    posterior = fit(X, truth(X), noise)
+    options = {"method": method, "simultaneous": simultaneous, "side": side}
+    lower, upper = bound(posterior, WHERE, norm=NORM, confidence=confidence, **options)
     mean = posterior.mean(WHERE)
     M = noise.rvs((trials, len(X)), random_state=np.random.default_rng(7))
     means = (truth(X) + M - noise.mean()) @ posterior.smoother.evaluate(WHERE)[1].T
@@ -99,9 +91,7 @@ def test_the_exact_interval_is_not_wider_than_its_confidence_needs():
     # At a sampled place of a model with hardly any ridge the worst case B P vanishes: the miss rate is d itself.
     noise = stats.gamma(0.25, scale=0.02)
     X = np.linspace(-2, 2, 3)[:, None]
-    posterior = (
-        WienerKernelRegressor(RBF(0.1), noise=noise, trend=None, tuning=None).fit(X, np.zeros(3)).posterior_
-    )
+    posterior = fit(X, np.zeros(3), noise, RBF(0.1))
     lower, upper = bound(posterior, X[1:2], norm=1e-9, confidence=0.8)
     weights = posterior.smoother.evaluate(X[1:2])[1]
     M = noise.rvs((20000, 3), random_state=np.random.default_rng(0)) - noise.mean()
@@ -114,7 +104,7 @@ def test_the_exact_interval_is_not_wider_than_its_confidence_needs():
 def test_the_sub_gaussian_bound_is_wrong_for_gamma_noise_and_the_exact_one_is_right():
     noise = NOISES["gamma"]
     X = np.zeros((1, 1))
-    posterior = WienerKernelRegressor(RBF(1.0), noise=noise, trend=None, tuning=None).fit(X, [0.5]).posterior_
+    posterior = fit(X, [0.5], noise, RBF(1.0))
     options = {"norm": 0.0, "confidence": 0.99}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NormWarning)
@@ -213,54 +203,34 @@ def test_per_sample_scales_and_repeats_enter_every_method():
     rng = np.random.default_rng(0)
     y = truth(X) + 0.3 * rng.normal(size=5)
     noise = stats.norm(scale=0.3)
-    together = (
-        WienerKernelRegressor(KERNEL, noise=noise, trend=None, tuning=None)
-        .fit(X, y, noise_scale=scale)
-        .posterior_
-    )
+    together = fit(X, y, noise, noise_scale=scale)
     # The same without repeats: places that differ by next to nothing.
-    apart = WienerKernelRegressor(KERNEL, noise=noise, trend=None, tuning=None).fit(
-        X + 1e-7 * np.arange(5)[:, None], y, noise_scale=scale
-    )
+    apart = fit(X + 1e-7 * np.arange(5)[:, None], y, noise, noise_scale=scale)
     for method in METHODS:
         if method != "hoeffding":
             one = bound(together, WHERE, norm=NORM, method=method)
-            other = bound(apart.posterior_, WHERE, norm=NORM, method=method)
+            other = bound(apart, WHERE, norm=NORM, method=method)
             np.testing.assert_allclose(one, other, rtol=1e-4)
 
 
 def test_a_trend_shifts_the_interval_and_the_norm_is_that_of_the_rest():
     X, noise = np.linspace(-2, 2, 7)[:, None], NOISES["uniform"]
     y = truth(X) + noise.rvs(7, random_state=0)
-    before, after = (
-        bound(
-            WienerKernelRegressor(KERNEL, noise=noise, trend="constant", tuning=None)
-            .fit(X, y + c)
-            .posterior_,
-            WHERE,
-            norm=NORM,
-        )
-        for c in (0.0, 1e3)
-    )
+    before, after = (bound(fit(X, y + c, noise, trend="constant"), WHERE, norm=NORM) for c in (0.0, 1e3))
     np.testing.assert_allclose(np.asarray(before) + 1e3, after, rtol=1e-9)
 
 
 def test_several_outputs_share_the_margins_and_the_confidence():
     X = np.linspace(-2, 2, 6)[:, None]
     Y = np.column_stack([truth(X), -truth(X)])
-    model = WienerKernelRegressor(KERNEL, noise=NOISES["normal"], trend=None, tuning=None).fit(X, Y)
-    lower, upper = bound(model.posterior_, WHERE, norm=NORM, confidence=0.9)
+    posterior = fit(X, Y, NOISES["normal"])
+    lower, upper = bound(posterior, WHERE, norm=NORM, confidence=0.9)
     assert lower.shape == upper.shape == (5, 2)
     np.testing.assert_allclose((upper - lower)[:, 0], (upper - lower)[:, 1])
-    wide = bound(model.posterior_, WHERE, norm=NORM, confidence=0.9, simultaneous=True)
-    same = bound(model.posterior_, WHERE, norm=NORM, confidence=1 - 0.1 / 10)
-    np.testing.assert_allclose(wide, same)
-    uniform = bound(
-        model.posterior_, WHERE, norm=NORM, confidence=0.9, simultaneous=True, method="fiedler2021"
-    )
-    np.testing.assert_allclose(
-        uniform, bound(model.posterior_, WHERE, norm=NORM, confidence=0.95, method="fiedler2021")
-    )
+    for method, divided in (("exact", 1 - 0.1 / 10), ("fiedler2021", 0.95)):
+        wide = bound(posterior, WHERE, norm=NORM, confidence=0.9, simultaneous=True, method=method)
+        same = bound(posterior, WHERE, norm=NORM, confidence=divided, method=method)
+        np.testing.assert_allclose(wide, same)
 
 
 def test_hoeffding_never_goes_beyond_the_support():
@@ -276,18 +246,10 @@ def test_hoeffding_never_goes_beyond_the_support():
 def test_intervals_scale_with_the_units_of_y(n, scale):
     X = np.linspace(0, 1, n)[:, None]
     y = np.arange(1.0, n + 1)
+    posteriors = [fit(X, c * y, stats.gamma(0.25, scale=2 * c), c**2 * RBF(1.0)) for c in (1.0, scale)]
     intervals = [
-        bound(
-            WienerKernelRegressor(
-                c**2 * RBF(1.0), noise=stats.gamma(0.25, scale=2 * c), trend=None, tuning=None
-            )
-            .fit(X, c * y)
-            .posterior_,
-            np.array([[0.3], [5.0]]),
-            norm=4.0,
-            method=method,
-        )
-        for c in (1.0, scale)
+        bound(posterior, np.array([[0.3], [5.0]]), norm=4.0, method=method)
+        for posterior in posteriors
         for method in ("exact", "chernoff")
     ]
     np.testing.assert_allclose(scale * np.asarray(intervals[:2]), intervals[2:], rtol=1e-7)
@@ -306,10 +268,8 @@ def test_the_norm_of_the_interpolant_approaches_the_norm_of_f_from_below():
     assert np.all(np.diff(norms) > 0)
     assert norms[-1] <= NORM
     assert interpolant_norm(KERNEL, CENTERS, truth(CENTERS)) == pytest.approx(NORM, rel=1e-9)
-    assert (
-        interpolant_norm(KERNEL, np.linspace(-2, 2, 300)[:, None], truth(np.linspace(-2, 2, 300)[:, None]))
-        <= NORM
-    )
+    dense = np.linspace(-2, 2, 300)[:, None]
+    assert interpolant_norm(KERNEL, dense, truth(dense)) <= NORM
 
 
 @pytest.mark.parametrize("law", NOISES)
@@ -325,11 +285,7 @@ def test_the_lower_bound_of_the_norm_finds_the_quantile_of_the_noise():
     scale = np.array([1.0, 2.0, 1.0, 0.5])
     lengths = {}
     for law, noise in NOISES.items():
-        big = (
-            WienerKernelRegressor(KERNEL, noise=noise, trend=None, tuning=None)
-            .fit(X, np.full(4, 1e3), noise_scale=scale)
-            .posterior_
-        )
+        big = fit(X, np.full(4, 1e3), noise, noise_scale=scale)
         quantile = rkhs_norm(big) - norm_lower_bound(big, 0.9)
         smoother = big.smoother
         M = noise.rvs((4000, 4), random_state=np.random.default_rng(0)) - noise.mean()
@@ -350,11 +306,7 @@ def test_a_norm_that_the_data_contradict_is_warned_of():
 
 
 def test_noise_without_fourth_moment_still_bounds_the_norm():
-    posterior = (
-        WienerKernelRegressor(RBF(1.0), noise=stats.t(3), trend=None, tuning=None)
-        .fit([[0.0]], [1e4])
-        .posterior_
-    )
+    posterior = fit([[0.0]], [1e4], stats.t(3), RBF(1.0))
     assert 0 < norm_lower_bound(posterior, 0.9) < rkhs_norm(posterior)
 
 
@@ -375,28 +327,20 @@ def test_noise_without_fourth_moment_still_bounds_the_norm():
     ],
 )
 def test_bad_requests_are_named(options, message):
-    posterior = (
-        WienerKernelRegressor(RBF(1.0), noise=NOISES["gamma"], trend=None, tuning=None)
-        .fit([[0.0]], [0.5])
-        .posterior_
-    )
+    posterior = fit([[0.0]], [0.5], NOISES["gamma"], RBF(1.0))
     with pytest.raises(ValueError, match=message):
         bound(posterior, np.zeros((1, 1)), **options)
 
 
 def test_bounds_that_do_not_apply_are_refused():
     X, y = np.array([[0.0], [1.0]]), np.array([0.0, 1.0])
-    heavy = WienerKernelRegressor(RBF(1.0), noise=stats.t(3), trend=None, tuning=None).fit(X, y).posterior_
+    heavy = fit(X, y, stats.t(3), RBF(1.0))
     with pytest.raises(ValueError, match="exponential moments"):
         bound(heavy, X, norm=3.0, method="chernoff")
-    drifting = WienerKernelRegressor(RBF(1.0), trend="constant", tuning=None).fit(X, y).posterior_
+    drifting = fit(X, y, kernel=RBF(1.0), trend="constant")
     with pytest.raises(ValueError, match="not proven for a trend"):
         bound(drifting, X, norm=3.0, method="abbasi-yadkori")
-    correlated = (
-        WienerKernelRegressor(RBF(1.0), trend=None, tuning=None)
-        .fit(X, y, noise_scale=[[1.0, 0.0], [0.5, 1.0]])
-        .posterior_
-    )
+    correlated = fit(X, y, kernel=RBF(1.0), noise_scale=[[1.0, 0.0], [0.5, 1.0]])
     with pytest.raises(ValueError, match="independent noise"):
         bound(correlated, X, norm=3.0, method="abbasi-yadkori")
     lower, upper = bound(correlated, X, norm=3.0)
@@ -408,11 +352,7 @@ def test_bounds_that_do_not_apply_are_refused():
 def test_mixtures_and_other_kernels_are_served():
     noise = Mixture(["norm(0, 0.1)", "norm(0, 1)"], [0.9, 0.1])
     X = np.random.default_rng(0).normal(size=(8, 2))
-    posterior = (
-        WienerKernelRegressor(Matern(1.0, nu=1.5), noise=noise, trend=None, tuning=None)
-        .fit(X, X[:, 0])
-        .posterior_
-    )
+    posterior = fit(X, X[:, 0], noise, Matern(1.0, nu=1.5))
     for method in ("exact", "chernoff", "cantelli"):
         lower, upper = bound(posterior, X, norm=5.0, method=method)
         assert np.all(lower < upper)
