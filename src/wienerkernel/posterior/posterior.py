@@ -6,6 +6,7 @@ N(0, P2) gives the function value, adding a fresh M to that gives a new observat
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -26,11 +27,36 @@ from .input_noise import Linearization, NoiseTerm
 from .parts import LeaveOneOut, PredictionGradient, Uncertainty
 from .transformed import TransformedDistribution
 
-__all__ = ["Posterior", "observation_scale"]
+__all__ = ["Posterior", "PosteriorMethods", "observation_scale"]
+
+
+class PosteriorMethods:
+    """Methods of a posterior that follow from others."""
+
+    transform: Transform | None
+    mean_and_uncertainty: Callable[..., tuple[Array, Uncertainty]]
+    _law: Callable[..., PredictiveDistribution]
+    """The random variable ``of`` on the scale of the model, as in ``distribution``."""
+
+    def uncertainty(self, X: Array, noise_scale: FloatArray | None = None) -> Uncertainty:
+        """Variances by cause at the rows of X, (m,) or (m, n_y)."""
+        return self.mean_and_uncertainty(X, noise_scale)[1]
+
+    def mean_and_epistemic(self, X: Array) -> tuple[Array, Array]:
+        """Estimate of f and its variance V + P2 at the rows of X."""
+        mean, parts = self.mean_and_uncertainty(X)
+        return mean, parts.epistemic
+
+    def distribution(
+        self, X: Array, of: str = "estimate", verbose: bool = False, noise_scale: FloatArray | None = None
+    ) -> PredictiveDistribution:
+        """The random variable ``of`` at the rows of X, on the scale of y."""
+        law = self._law(X, of, verbose, noise_scale)
+        return law if self.transform is None else TransformedDistribution(law, self.transform)
 
 
 @dataclass(frozen=True)
-class Posterior:
+class Posterior(PosteriorMethods):
     """A smoother and the law of its noise: the one immutable object behind a fitted model.
 
     Output k is c_k times what the smoother estimates, with the ``output_scale`` c_k (by default 1): it has the kernel
@@ -120,10 +146,6 @@ class Posterior:
             **{name: self._variances(part) for name, part in parts.items()}
         )
 
-    def uncertainty(self, X: Array, noise_scale: FloatArray | None = None) -> Uncertainty:
-        """Variances by cause at the rows of X, (m,) or (m, n_y)."""
-        return self.mean_and_uncertainty(X, noise_scale)[1]
-
     def common_uncertainty(self, X: Array) -> Uncertainty:
         """Variances by cause at the rows of X, (m,), without the factors c_k^2 of the outputs."""
         return Uncertainty(**self._parts(X)[1])
@@ -131,8 +153,7 @@ class Posterior:
     def mean_and_epistemic(self, X: Array) -> tuple[Array, Array]:
         """Estimate of f and its variance V + P2 at the rows of X, by one triangular solve where that is enough."""
         if not self.ridge_is_noise_variance:
-            mean, parts = self.mean_and_uncertainty(X)
-            return mean, parts.epistemic
+            return super().mean_and_epistemic(X)
         mean, variance = self.smoother.mean_and_variance(X)
         return self.outputs(mean), self._variances(variance)
 
@@ -164,18 +185,10 @@ class Posterior:
     def _distribution_type(self) -> type[PredictiveDistribution]:
         return PredictiveDistribution
 
-    def distribution(
-        self,
-        X: FloatArray,
-        of: str = "estimate",
-        verbose: bool = False,
-        noise_scale: FloatArray | None = None,
+    def _law(
+        self, X: FloatArray, of: str, verbose: bool, noise_scale: FloatArray | None
     ) -> PredictiveDistribution:
-        """The random variable ``of`` at the rows of X, on the scale of y."""
-        distribution = self._distribution_type(self, X, of, verbose, noise_scale)
-        return (
-            distribution if self.transform is None else TransformedDistribution(distribution, self.transform)
-        )
+        return self._distribution_type(self, X, of, verbose, noise_scale)
 
     def leave_one_out(self) -> LeaveOneOut:
         """Predict each sample from all others."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,10 +25,7 @@ from ..noise import Noise
 from .distribution import PredictiveDistribution
 from .input_noise import as_input_noise
 from .parts import Uncertainty
-from .transformed import TransformedDistribution
-
-if TYPE_CHECKING:
-    from .posterior import Posterior
+from .posterior import Posterior, PosteriorMethods
 
 __all__ = ["AtRandomInputs", "RandomInput", "RandomPrediction"]
 
@@ -110,7 +107,7 @@ def _rule(law: Noise, n: int) -> tuple[FloatArray, FloatArray]:
 
 
 @dataclass(frozen=True)
-class AtRandomInputs:
+class AtRandomInputs(PosteriorMethods):
     """A posterior of a single output at :meth:`RandomInput.nodes`, with the methods that the estimator needs."""
 
     posterior: Posterior
@@ -123,7 +120,7 @@ class AtRandomInputs:
             raise ValueError("random inputs need a single output: fit one model for each column of y")
 
     @property
-    def transform(self) -> Any:
+    def transform(self) -> Any:  # type: ignore[override]
         return self.posterior.transform
 
     @property
@@ -161,35 +158,23 @@ class AtRandomInputs:
         averages["input"] = averages["input"] + weights @ (means - mean) ** 2
         return mean, Uncertainty(**averages)
 
-    def uncertainty(self, X: FloatArray, noise_scale: FloatArray | None = None) -> Uncertainty:
-        return self.mean_and_uncertainty(X, noise_scale)[1]
-
-    def mean_and_epistemic(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        mean, parts = self.mean_and_uncertainty(X)
-        return mean, parts.epistemic
-
     def mean_and_covariance(self, _: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Refuse: the joint law of the random inputs is not known."""
         raise ValueError("return_cov is not available at random inputs, since their joint law is not known")
 
-    def distribution(
-        self,
-        X: FloatArray,
-        of: str = "estimate",
-        verbose: bool = False,
-        noise_scale: FloatArray | None = None,
+    def _law(
+        self, X: FloatArray, of: str, verbose: bool, noise_scale: FloatArray | None
     ) -> PredictiveDistribution:
-        scale = self._tiled(noise_scale)
-        nodes = PredictiveDistribution(self.posterior, self._rows(X), of, verbose, scale)
+        nodes = PredictiveDistribution(self.posterior, self._rows(X), of, verbose, self._tiled(noise_scale))
         law = RandomPrediction(nodes, self.weights)
         if _is_coarse(law.at_nodes, self.probabilities):
             warnings.warn(
                 "the law at the random inputs is a coarse mixture, since the mean changes by more than its standard deviation "
                 "between nodes: raise n_nodes of RandomInput for probabilities and quantiles (mean and variance are accurate)",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
-        return law if self.transform is None else TransformedDistribution(law, self.transform)
+        return law
 
 
 class RandomPrediction(PredictiveDistribution):
