@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from wienerkernel import RBF, Matern
+from wienerkernel import RBF, Matern, WienerKernelRegressor
 from wienerkernel.backend import arrays
 from wienerkernel.smoother import Smoother
 from wienerkernel.smoother.samples import Samples
@@ -13,6 +13,17 @@ STRUCTURES = ["distinct", "replicated", "scaled", "correlated", "other ridge", "
 def sample(n, d, seed=0):
     """Standard normal inputs, of shape (n, d)."""
     return np.random.default_rng(seed).normal(size=(n, d))
+
+
+def untuned(X, y, kernel=None, *, noise_scale=None, input_noise=None, **options):
+    """A model whose parameters are those given, or the defaults."""
+    return WienerKernelRegressor(kernel, tuning=None, **options).fit(X, y, noise_scale, input_noise)
+
+
+def central_differences(function, X, step=1e-5):
+    """Gradient of a function of the rows of X, row by row: (n, d) or (n, ..., d)."""
+    moves = step * np.eye(X.shape[1])
+    return np.stack([(function(X + h) - function(X - h)) / (2 * step) for h in moves], axis=-1)
 
 
 def assert_same_array(theirs, ours, xp, rtol=1e-12):

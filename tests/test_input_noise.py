@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import untuned
 from numpy.testing import assert_allclose
 from scipy import stats
 
@@ -37,9 +38,7 @@ def two_terms(law, slopes, ridge=None):
     """A model whose samples have the noise SCALE M and slopes E, given rather than found."""
     noise = as_input_noise(law, 1)
     linear = Linearization(noise, slopes[:, None], np.zeros(len(slopes)))
-    base = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.3)", tuning=None, trend=None, ridge=ridge).fit(
-        X, Y, noise_scale=SCALE
-    )
+    base = untuned(X, Y, RBF(1.0), noise="norm(0, 0.3)", trend=None, ridge=ridge, noise_scale=SCALE)
     samples = base.posterior_.smoother.samples
     samples = replace(samples, row_regularizer=linear.added_to(samples.row_regularizer))
     old = base.posterior_.smoother
@@ -54,9 +53,7 @@ class TestTwoNormalTerms:
     @pytest.fixture
     def models(self):
         scale = np.sqrt(SCALE**2 + (0.5 * SLOPES / 0.3) ** 2)
-        one = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.3)", tuning=None, trend=None).fit(
-            X, Y, noise_scale=scale
-        )
+        one = untuned(X, Y, RBF(1.0), noise="norm(0, 0.3)", trend=None, noise_scale=scale)
         return two_terms("norm(0, 0.5)", SLOPES), one
 
     def test_the_parts_add_up(self, models):
@@ -425,7 +422,7 @@ class TestWhatFollows:
         shown = contents(model)
         assert set(shown["shares"]) == {"noise", "input", "model", "aleatoric"}
         assert_allclose(sum(shown["shares"].values()), 1.0, rtol=1e-5)
-        exact = contents(WienerKernelRegressor(tuning=None, trend=None).fit(X, Y))
+        exact = contents(untuned(X, Y, trend=None))
         assert "input" not in exact["shares"]
         legend = "noise on the inputs: <b>"  # scripts know all causes
         assert legend in page([shown])
@@ -533,9 +530,7 @@ class TestBadInput:
     def test_arrays_of_other_libraries(self):
         torch = pytest.importorskip("torch")
         with pytest.raises(TypeError, match="NumPy"):
-            WienerKernelRegressor(tuning=None, trend=None).fit(
-                torch.tensor(self.DATA[0]), self.DATA[1], input_noise="norm(0, 0.1)"
-            )
+            untuned(torch.tensor(self.DATA[0]), self.DATA[1], trend=None, input_noise="norm(0, 0.1)")
 
     def test_kernels_without_a_derivative(self):
         model = WienerKernelRegressor(Matern(1.0, nu=0.5), tuning=None, trend=None)

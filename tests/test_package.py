@@ -35,15 +35,6 @@ def test_an_unknown_name_is_an_attribute_error():
         _ = wienerkernel.Gauss
 
 
-def test_the_command_line_says_which_files_it_wrote(tmp_path):
-    code = f"import sys; sys.argv = ['wienerkernel', 'paper', '--out', {str(tmp_path / 'out')!r}]; from wienerkernel.cli import main; main()"
-    result = python(code)
-    assert result.returncode == 0, result.stderr
-    flat = result.stdout.replace("\n", "")
-    for name in ("figure1.png", "figure1.svg", "figure1.csv", "figure2.png", "figure2.svg", "figure2.csv"):
-        assert name in flat
-
-
 def test_a_user_error_on_the_command_line_is_one_line(tmp_path):
     (tmp_path / "file").write_text("")
     code = f"import sys; sys.argv = ['wienerkernel', 'paper', '--out', {str(tmp_path / 'file')!r}]; from wienerkernel.cli import main; main()"

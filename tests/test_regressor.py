@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from helpers import untuned
 from scipy import stats
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -56,7 +57,7 @@ KERNELS = [
 @pytest.mark.parametrize(("ours", "theirs"), KERNELS, ids=lambda k: type(k).__name__)
 def test_agreement_with_scikit_learn_gpr(ours, theirs, data):
     X, y, Z = data
-    model = WienerKernelRegressor(ours, noise=stats.norm(scale=0.3), trend=None, tuning=None).fit(X, y)
+    model = untuned(X, y, ours, noise=stats.norm(scale=0.3), trend=None)
     peer = GaussianProcessRegressor(theirs, alpha=0.09, optimizer=None).fit(X, y)
     mean, std = model.predict(Z, return_std=True)
     expected_mean, expected_std = peer.predict(Z, return_std=True)
@@ -76,27 +77,21 @@ def test_agreement_with_scikit_learn_gpr(ours, theirs, data):
 @pytest.mark.parametrize(("ours", "theirs"), KERNELS, ids=lambda k: type(k).__name__)
 def test_scikit_learn_kernels_are_accepted(ours, theirs, data):
     X, y, Z = data
-    np.testing.assert_allclose(
-        WienerKernelRegressor(theirs, tuning=None).fit(X, y).predict(Z),
-        WienerKernelRegressor(ours, tuning=None).fit(X, y).predict(Z),
-        rtol=1e-10,
-    )
+    np.testing.assert_allclose(untuned(X, y, theirs).predict(Z), untuned(X, y, ours).predict(Z), rtol=1e-10)
 
 
 def test_a_plain_callable_is_accepted(data):
     X, y, Z = data
     k = lambda a, b: (a @ b.T + 1.0) ** 2
-    by_name = WienerKernelRegressor(Polynomial(2), tuning=None).fit(X, y)
-    np.testing.assert_allclose(
-        WienerKernelRegressor(k, tuning=None).fit(X, y).predict(Z), by_name.predict(Z), rtol=1e-9
-    )
+    by_name = untuned(X, y, Polynomial(2))
+    np.testing.assert_allclose(untuned(X, y, k).predict(Z), by_name.predict(Z), rtol=1e-9)
 
 
 @pytest.mark.parametrize("noise", [None, "gamma(0.25, scale=2)", [-1.0, 0.5, 0.5]])
 @pytest.mark.parametrize("ridge", [None, 0.7])
 def test_the_parts_of_the_uncertainty_add_up(data, noise, ridge):
     X, y, Z = data
-    model = WienerKernelRegressor(noise=noise, ridge=ridge, tuning=None).fit(X, y)
+    model = untuned(X, y, noise=noise, ridge=ridge)
     u = model.uncertainty(Z)
     np.testing.assert_allclose(u.epistemic, u.noise + u.model)
     np.testing.assert_allclose(u.total, u.epistemic + u.aleatoric)
@@ -107,7 +102,7 @@ def test_the_parts_of_the_uncertainty_add_up(data, noise, ridge):
 
 def test_an_observation_has_the_mean_of_its_noise(data):
     X, y, Z = data
-    model = WienerKernelRegressor(noise="gamma(0.25, scale=2)", tuning=None).fit(X, y)
+    model = untuned(X, y, noise="gamma(0.25, scale=2)")
     np.testing.assert_allclose(model.predict_distribution(Z).mean(), model.predict(Z), rtol=1e-12)
     np.testing.assert_allclose(
         model.predict_distribution(Z, "observation").mean(), model.predict(Z) + 0.5, rtol=1e-12
@@ -116,24 +111,22 @@ def test_an_observation_has_the_mean_of_its_noise(data):
 
 def test_score_compares_observations(data):
     X, y, _ = data
-    plain = WienerKernelRegressor(noise=stats.norm(scale=0.5), tuning=None).fit(X, y)
-    shifted = WienerKernelRegressor(noise=stats.norm(loc=7.0, scale=0.5), tuning=None).fit(X, y + 7.0)
+    plain = untuned(X, y, noise=stats.norm(scale=0.5))
+    shifted = untuned(X, y + 7.0, noise=stats.norm(loc=7.0, scale=0.5))
     assert shifted.score(X, y + 7.0) == pytest.approx(plain.score(X, y))
 
 
 def test_samples_shifted_by_the_mean_of_the_noise_give_the_same_estimate(data):
     X, y, Z = data
-    centered = WienerKernelRegressor(noise=stats.gamma(0.25, loc=-0.5, scale=2), tuning=None).fit(X, y)
-    shifted = WienerKernelRegressor(noise=stats.gamma(0.25, scale=2), tuning=None).fit(X, y + 0.5)
+    centered = untuned(X, y, noise=stats.gamma(0.25, loc=-0.5, scale=2))
+    shifted = untuned(X, y + 0.5, noise=stats.gamma(0.25, scale=2))
     np.testing.assert_allclose(centered.predict(Z), shifted.predict(Z), rtol=1e-12)
 
 
 def test_a_common_noise_scale_is_the_scaled_law(data):
     X, y, Z = data
-    scaled = WienerKernelRegressor(noise=stats.gamma(0.25, scale=2), tuning=None).fit(
-        X, y, noise_scale=np.full(30, 3.0)
-    )
-    law = WienerKernelRegressor(noise=stats.gamma(0.25, scale=6), tuning=None).fit(X, y)
+    scaled = untuned(X, y, noise=stats.gamma(0.25, scale=2), noise_scale=np.full(30, 3.0))
+    law = untuned(X, y, noise=stats.gamma(0.25, scale=6))
     np.testing.assert_allclose(scaled.predict(Z), law.predict(Z), rtol=1e-12)
     np.testing.assert_allclose(scaled.uncertainty(Z).noise, law.uncertainty(Z).noise, rtol=1e-12)
     for r in (3, 4):
@@ -144,8 +137,8 @@ def test_a_common_noise_scale_is_the_scaled_law(data):
 def test_a_diagonal_matrix_of_noise_scales_is_a_vector_of_them(data):
     X, y, Z = data
     s = np.linspace(0.5, 2.0, 30)
-    vector = WienerKernelRegressor(noise="gamma(2)", tuning=None).fit(X, y, noise_scale=s)
-    matrix = WienerKernelRegressor(noise="gamma(2)", tuning=None).fit(X, y, noise_scale=np.diag(s))
+    vector = untuned(X, y, noise="gamma(2)", noise_scale=s)
+    matrix = untuned(X, y, noise="gamma(2)", noise_scale=np.diag(s))
     np.testing.assert_allclose(vector.predict(Z), matrix.predict(Z), rtol=1e-10)
     np.testing.assert_allclose(vector.uncertainty(Z).noise, matrix.uncertainty(Z).noise, rtol=1e-10)
     assert vector.log_likelihood() == pytest.approx(matrix.log_likelihood())
@@ -155,8 +148,8 @@ def test_a_diagonal_matrix_of_noise_scales_is_a_vector_of_them(data):
 def test_several_outputs_are_so_many_single_ones(data):
     X, y, Z = data
     Y = np.column_stack([y, -2 * y, np.cos(y)])
-    model = WienerKernelRegressor(noise="gamma(2)", tuning=None).fit(X, Y)
-    singles = [WienerKernelRegressor(noise="gamma(2)", tuning=None).fit(X, column) for column in Y.T]
+    model = untuned(X, Y, noise="gamma(2)")
+    singles = [untuned(X, column, noise="gamma(2)") for column in Y.T]
     np.testing.assert_allclose(model.predict(Z), np.column_stack([m.predict(Z) for m in singles]), rtol=1e-10)
     assert model.log_likelihood() == pytest.approx(sum(m.log_likelihood() for m in singles))
     assert model.predict(Z, return_std=True)[1].shape == (11, 3)
@@ -172,25 +165,21 @@ def test_several_outputs_are_so_many_single_ones(data):
     np.testing.assert_allclose(Y_law.cdf(Y_law.mean())[:, 1], y_law.cdf(y_law.mean()), rtol=1e-9)
     assert model.predict_quantiles(Z, [0.1, 0.5, 0.9]).shape == (11, 3, 3)
     assert Y_law.chaos().coefficients.shape == (11, 3, 31)
-    one_column = WienerKernelRegressor(tuning=None).fit(X, Y[:, :1])
+    one_column = untuned(X, Y[:, :1])
     assert one_column.predict(Z).shape == (11, 1)
     assert one_column.predict_distribution(Z).mean().shape == (11, 1)
 
 
 def test_outputs_are_drawn_independently(data):
     X, y, Z = data
-    draws = (
-        WienerKernelRegressor(noise="gamma(2)", tuning=None)
-        .fit(X, np.column_stack([y, y]))
-        .sample_y(Z[:1], 4000, of="estimate")
-    )
+    draws = untuned(X, np.column_stack([y, y]), noise="gamma(2)").sample_y(Z[:1], 4000, of="estimate")
     assert abs(np.corrcoef(draws[0])[0, 1]) < 0.06
 
 
 @pytest.mark.parametrize("of", ["estimate", "function", "observation"])
 def test_draws_have_the_covariance_of_the_law(data, of):
     X, y, Z = data
-    model = WienerKernelRegressor(noise="gamma(0.25, scale=2)", tuning=None).fit(X, y)
+    model = untuned(X, y, noise="gamma(0.25, scale=2)")
     Y = model.predict_distribution(Z, of)
     draws = Y.rvs(40_000, random_state=1)
     np.testing.assert_allclose(draws.mean(axis=0), Y.mean(), atol=0.03)
@@ -224,7 +213,7 @@ def test_each_query_row_is_evaluated_once_against_the_data(data, ask, monkeypatc
             met.extend(map(tuple, A))
         return np.exp(-0.5 * np.sum((A[:, None] - B) ** 2, axis=2))
 
-    model = WienerKernelRegressor(kernel, noise="norm(0, 0.5)", trend=None, tuning=None).fit(X, y)
+    model = untuned(X, y, kernel, noise="norm(0, 0.5)", trend=None)
     met.clear()
     ask(model, Z)
     assert sorted(row for row in met if row not in set(map(tuple, X))) == sorted(map(tuple, Z))
@@ -232,7 +221,7 @@ def test_each_query_row_is_evaluated_once_against_the_data(data, ask, monkeypatc
 
 def test_quantiles_and_intervals_put_the_query_point_first(data):
     X, y, Z = data
-    model = WienerKernelRegressor(noise="gamma(0.25, scale=2)", tuning=None).fit(X, y)
+    model = untuned(X, y, noise="gamma(0.25, scale=2)")
     quantiles = model.predict_quantiles(Z, [0.05, 0.5, 0.95])
     assert quantiles.shape == (11, 3)
     np.testing.assert_allclose(quantiles[:, [0, 2]], model.predict_interval(Z, coverage=0.9), rtol=1e-10)
@@ -246,7 +235,7 @@ def test_repeated_samples_cost_only_their_places():
     rng = np.random.default_rng(0)
     places = rng.uniform(-5, 5, size=(400, 1))
     X = places[rng.integers(0, 400, 20_000)]
-    model = WienerKernelRegressor(RBF(1.0), tuning=None).fit(X, np.sin(X[:, 0]) + rng.normal(size=20_000))
+    model = untuned(X, np.sin(X[:, 0]) + rng.normal(size=20_000), RBF(1.0))
     assert model.posterior_.smoother.factor.shape == (400, 400)
     assert np.isfinite(model.log_likelihood())
     assert model.loo().mean.shape == (20_000,)
@@ -254,7 +243,7 @@ def test_repeated_samples_cost_only_their_places():
 
 def test_tuning_scores_the_smoother_that_is_fitted_also_with_a_ridge_and_unequal_scales():
     X, y, scale = np.array([[0.0], [0.0], [1.0]]), np.array([0.0, 1.0, 2.0]), np.array([1.0, 3.0, 1.0])
-    fitted = WienerKernelRegressor(RBF(1.0), ridge=0.5, tuning=None).fit(X, y, noise_scale=scale)
+    fitted = untuned(X, y, RBF(1.0), ridge=0.5, noise_scale=scale)
     data = Data(X, y[:, None], scale, ridge=0.5, trend="constant")
     scored = data.smoother(RBF(1.0), as_noise("norm(0, 1)"), np.full(3, 0.5))
     np.testing.assert_allclose(scored.mean(X)[:, 0], fitted.predict(X), rtol=1e-13)
@@ -274,7 +263,7 @@ def test_it_works_in_a_pipeline_a_search_and_cross_validation(data):
 
 def test_clones_and_pickles_predict_the_same(data):
     X, y, Z = data
-    model = WienerKernelRegressor(2.0 * RBF(1.5), noise=stats.gamma(2), trend="linear", tuning=None).fit(X, y)
+    model = untuned(X, y, 2.0 * RBF(1.5), noise=stats.gamma(2), trend="linear")
     np.testing.assert_array_equal(clone(model).fit(X, y).predict(Z), model.predict(Z))
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(Z), model.predict(Z))
 
@@ -283,7 +272,7 @@ def test_inputs_are_not_modified(data):
     X, y, Z = data
     s = np.ones(30)
     copies = [a.copy() for a in (X, y, Z, s)]
-    model = WienerKernelRegressor(noise="gamma(2)", tuning=None).fit(X, y, noise_scale=s)
+    model = untuned(X, y, noise="gamma(2)", noise_scale=s)
     model.predict(Z, return_std=True)
     model.uncertainty(Z)
     model.predict_distribution(Z, "observation").cdf(np.zeros(11))
@@ -295,16 +284,9 @@ def test_a_trend_extrapolates_what_the_kernel_forgets():
     X = np.linspace(0, 1, 15)[:, None]
     y = 3.0 + 2.0 * X[:, 0]
     far = np.array([[10.0]])
-    assert (
-        abs(WienerKernelRegressor(RBF(0.3), ridge=1e-6, trend=None, tuning=None).fit(X, y).predict(far)[0])
-        < 1e-6
-    )
-    assert WienerKernelRegressor(RBF(0.3), ridge=1e-6, trend="constant", tuning=None).fit(X, y).predict(far)[
-        0
-    ] == pytest.approx(4, abs=1)
-    assert WienerKernelRegressor(RBF(0.3), ridge=1e-6, trend="linear", tuning=None).fit(X, y).predict(far)[
-        0
-    ] == pytest.approx(23.0)
+    assert abs(untuned(X, y, RBF(0.3), ridge=1e-6, trend=None).predict(far)[0]) < 1e-6
+    assert untuned(X, y, RBF(0.3), ridge=1e-6, trend="constant").predict(far)[0] == pytest.approx(4, abs=1)
+    assert untuned(X, y, RBF(0.3), ridge=1e-6, trend="linear").predict(far)[0] == pytest.approx(23.0)
 
 
 class TestUglyCases:
@@ -319,7 +301,7 @@ class TestUglyCases:
         np.testing.assert_allclose(model.loo().model, 1.0)
 
     def test_one_row_and_a_constant_trend(self):
-        model = WienerKernelRegressor(RBF(1.0), noise="gamma(0.25, scale=2)", tuning=None).fit([[0.0]], [1.5])
+        model = untuned([[0.0]], [1.5], RBF(1.0), noise="gamma(0.25, scale=2)")
         np.testing.assert_allclose(model.predict([[0.0], [100.0]]), 1.0)  # y - m0
         u = model.uncertainty([[0.0], [100.0]])
         np.testing.assert_allclose(u.noise, 1.0)
@@ -338,15 +320,13 @@ class TestUglyCases:
     def test_tiny_ridge_interpolates(self):
         X = np.linspace(0, 10, 8)[:, None]
         y = np.cos(X[:, 0])
-        model = WienerKernelRegressor(RBF(1.0), noise=stats.norm(scale=1e-7), tuning=None).fit(X, y)
+        model = untuned(X, y, RBF(1.0), noise=stats.norm(scale=1e-7))
         np.testing.assert_allclose(model.predict(X), y, atol=1e-9)
 
     def test_huge_scale(self, data):
         X, y, Z = data
-        small = WienerKernelRegressor(RBF(1.0), tuning=None).fit(X, y)
-        huge = WienerKernelRegressor(1e40 * RBF(1.0), noise=stats.norm(scale=1e20), tuning=None).fit(
-            X, 1e20 * y
-        )
+        small = untuned(X, y, RBF(1.0))
+        huge = untuned(X, 1e20 * y, 1e40 * RBF(1.0), noise=stats.norm(scale=1e20))
         np.testing.assert_allclose(huge.predict(Z), 1e20 * small.predict(Z), rtol=1e-9)
         np.testing.assert_allclose(huge.uncertainty(Z).model, 1e40 * small.uncertainty(Z).model, rtol=1e-6)
 
@@ -363,7 +343,7 @@ class TestUglyCases:
     def test_no_query_points_are_refused_as_scikit_learn_does(self, data):
         X, y, _ = data
         with pytest.raises(ValueError, match="0 sample"):
-            WienerKernelRegressor(tuning=None).fit(X, y).predict(np.empty((0, 2)))
+            untuned(X, y).predict(np.empty((0, 2)))
 
 
 @pytest.mark.parametrize(
@@ -396,14 +376,14 @@ def test_bad_arguments_are_named(data, arguments, fit, message):
 
 def test_a_singular_covariance_of_the_noise_needs_a_ridge_of_its_own(data):
     X, y, _ = data
-    model = WienerKernelRegressor(ridge=0.5, tuning=None).fit(X, y, noise_scale=np.ones((30, 30)))
+    model = untuned(X, y, ridge=0.5, noise_scale=np.ones((30, 30)))
     assert np.all(np.isfinite(model.uncertainty(X).noise))
 
 
 def test_a_kernel_of_the_wrong_kind_is_refused(data):
     X, y, _ = data
     with pytest.raises(TypeError, match="kernel"):
-        WienerKernelRegressor([1.0], tuning=None).fit(X, y)
+        untuned(X, y, [1.0])
 
 
 def test_bad_data_are_refused(data):
@@ -415,22 +395,22 @@ def test_bad_data_are_refused(data):
         (X[:-1], y),
     ]:
         with pytest.raises(ValueError):
-            WienerKernelRegressor(tuning=None).fit(bad_X, bad_y)
+            untuned(bad_X, bad_y)
     with pytest.raises(NotFittedError):
         WienerKernelRegressor(tuning=None).predict(Z)
     with pytest.raises(ValueError, match="3 features"):
-        WienerKernelRegressor(tuning=None).fit(X, y).predict(np.zeros((1, 3)))
+        untuned(X, y).predict(np.zeros((1, 3)))
 
 
 def test_a_singular_kernel_matrix_names_the_remedies(data):
     X, y, _ = data
     with pytest.raises(NotPositiveDefiniteError, match="ridge"):
-        WienerKernelRegressor(RBF(1e4), ridge=1e-18, tuning=None).fit(X, y)
+        untuned(X, y, RBF(1e4), ridge=1e-18)
 
 
 def test_bad_questions_are_refused(data):
     X, y, Z = data
-    model = WienerKernelRegressor(tuning=None).fit(X, y)
+    model = untuned(X, y)
     with pytest.raises(ValueError, match="of must be one of"):
         model.predict_distribution(Z, of="future")
     with pytest.raises(ValueError, match="at most one of return_std"):
@@ -448,8 +428,8 @@ def test_bad_questions_are_refused(data):
 def test_feature_map_equals_its_kernel(data):
     X, y, Z = data
     phi = lambda x: np.column_stack([np.ones(len(x)), x, x**2])
-    features = WienerKernelRegressor(FeatureMap(phi, scale=1.5), tuning=None).fit(X, y)
-    plain = WienerKernelRegressor(lambda a, b: 2.25 * phi(a) @ phi(b).T, tuning=None).fit(X, y)
+    features = untuned(X, y, FeatureMap(phi, scale=1.5))
+    plain = untuned(X, y, lambda a, b: 2.25 * phi(a) @ phi(b).T)
     np.testing.assert_allclose(features.predict(Z), plain.predict(Z), rtol=1e-9)
 
 
@@ -457,13 +437,13 @@ def test_feature_map_equals_its_kernel(data):
 def test_feature_weights_and_trend_are_the_estimate(data, trend):
     X, y, Z = data
     kernel = FeatureMap(lambda x: np.column_stack([np.ones(len(x)), x, x**2]))
-    model = WienerKernelRegressor(kernel, noise="gamma(2)", trend=trend, tuning=None).fit(X, y)
+    model = untuned(X, y, kernel, noise="gamma(2)", trend=trend)
     weights, smoother = model.feature_weights(), model.posterior_.smoother
     of_trend = smoother.trend(Z) @ smoother.trend_coefficients[:, 0]
     np.testing.assert_allclose(kernel.features(Z) @ weights.mean() + of_trend, model.predict(Z), rtol=1e-9)
     if trend is None:
         return
-    shifted = WienerKernelRegressor(kernel, noise="gamma(2)", trend=trend, tuning=None).fit(X, y + 7)
+    shifted = untuned(X, y + 7, kernel, noise="gamma(2)", trend=trend)
     np.testing.assert_allclose(shifted.feature_weights().mean(), weights.mean(), atol=1e-9)
 
 
@@ -471,9 +451,7 @@ def test_feature_weights_and_trend_are_the_estimate(data, trend):
 def test_gradients_equal_finite_differences(data, n_outputs):
     X, y, Z = data
     y = y if n_outputs is None else np.column_stack([y, y**2])
-    model = WienerKernelRegressor(
-        2.0 * Matern([0.9, 1.4], nu=2.5), noise="gamma(2)", trend="linear", tuning=None
-    ).fit(X, y)
+    model = untuned(X, y, 2.0 * Matern([0.9, 1.4], nu=2.5), noise="gamma(2)", trend="linear")
     gradient, h = model.predict_gradient(Z), 1e-6
     for k, step in enumerate(h * np.eye(2)):
         ahead, behind = Z + step, Z - step
@@ -492,7 +470,7 @@ def test_gradients_equal_finite_differences(data, n_outputs):
 
 def test_the_fast_predictor_equals_the_estimator(data):
     X, y, Z = data
-    model = WienerKernelRegressor(2.0 * RBF(1.3), noise="gamma(0.25, scale=2)", tuning=None).fit(X, y)
+    model = untuned(X, y, 2.0 * RBF(1.3), noise="gamma(0.25, scale=2)")
     mean, noise, part = model.predictor()(Z)
     np.testing.assert_allclose(mean, model.predict(Z), rtol=1e-11)
     np.testing.assert_allclose(noise, model.uncertainty(Z).noise, rtol=1e-10)
@@ -502,23 +480,26 @@ def test_the_fast_predictor_equals_the_estimator(data):
 
 def test_the_ridge_path_equals_refits(data):
     X, y, Z = data
-    model = WienerKernelRegressor(RBF(1.3), tuning=None).fit(X, y)
+    model = untuned(X, y, RBF(1.3))
     path = model.ridge_path([0.1, 1.0])
     for mean, ridge in zip(path.mean(Z), path.ridges, strict=True):
-        refit = WienerKernelRegressor(RBF(1.3), ridge=float(ridge), tuning=None).fit(X, y)
+        refit = untuned(X, y, RBF(1.3), ridge=float(ridge))
         np.testing.assert_allclose(mean[:, 0], refit.predict(Z), rtol=1e-10)
 
 
 def test_bounds_and_plans_are_views_of_the_model(data):
     X, y, Z = data
-    model = WienerKernelRegressor(2.0 * RBF(1.3), noise="gamma(0.25, scale=2)", tuning=None).fit(X, y)
+    model = untuned(X, y, 2.0 * RBF(1.3), noise="gamma(0.25, scale=2)")
     lower, upper = model.bound(Z, norm=50.0, confidence=0.9)
     assert np.all(lower < model.predict(Z))
     assert np.all(model.predict(Z) < upper)
     needed = model.samples_needed(Z, std=0.1)
     assert np.all(needed.after <= 0.1)
-    repeated = WienerKernelRegressor(2.0 * RBF(1.3), noise="gamma(0.25, scale=2)", tuning=None).fit(
-        np.vstack([X, np.repeat(Z[:1], needed.number[0], axis=0)]), np.append(y, np.zeros(needed.number[0]))
+    repeated = untuned(
+        np.vstack([X, np.repeat(Z[:1], needed.number[0], axis=0)]),
+        np.append(y, np.zeros(needed.number[0])),
+        2.0 * RBF(1.3),
+        noise="gamma(0.25, scale=2)",
     )
     assert repeated.predict(Z[:1], return_std=True)[1][0] == pytest.approx(needed.after[0], rel=1e-8)
     assert model.next_sample(Z, n_samples=3).points.shape == (3, 2)
@@ -551,9 +532,7 @@ class TestPrecision:
 
     def test_a_saved_model_keeps_its_precision(self, data, tmp_path):
         X, y, Z = data
-        model = WienerKernelRegressor(2.0 * RBF(1.3), noise="norm(0, 0.5)", tuning=None, dtype="float32").fit(
-            X, y
-        )
+        model = untuned(X, y, 2.0 * RBF(1.3), noise="norm(0, 0.5)", dtype="float32")
         model.save(tmp_path / "model.wk")
         loaded = wienerkernel.load(tmp_path / "model.wk")
         assert loaded.dtype == "float32"
@@ -567,7 +546,7 @@ class TestPrecision:
 
 def test_mean_and_uncertainty_come_together(data):
     X, y, Z = data
-    model = WienerKernelRegressor(2.0 * RBF(1.3), noise="gamma(2)", tuning=None).fit(X, y)
+    model = untuned(X, y, 2.0 * RBF(1.3), noise="gamma(2)")
     mean, parts = model.predict(Z, return_uncertainty=True)
     np.testing.assert_allclose(mean, model.predict(Z), rtol=1e-12)
     np.testing.assert_allclose(parts.noise, model.uncertainty(Z).noise, rtol=1e-12)
@@ -598,7 +577,7 @@ class TestTuning:
         assert model.noise_.mean() == pytest.approx(0.0, abs=1e-12)
         assert model.noise_.std() == pytest.approx(0.5, rel=0.4)
         with pytest.raises(ValueError, match="has unknown parameters"):
-            WienerKernelRegressor(noise="expon", tuning=None).fit(X, y)
+            untuned(X, y, noise="expon")
 
     def test_tuning_does_not_depend_on_the_array_library(self):
         torch = pytest.importorskip("torch")

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers import untuned
 
 from wienerkernel import RBF, WienerKernelRegressor, load
 
@@ -189,9 +190,7 @@ def test_what_needs_common_weights_is_refused(both):
 
 def test_one_column_keeps_its_axis():
     X, Y = samples()
-    model = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.2)", transform="log", tuning=None).fit(
-        X, Y[:, :1]
-    )
+    model = untuned(X, Y[:, :1], RBF(1.0), noise="norm(0, 0.2)", transform="log")
     assert model.predict(Z).shape == (7, 1)
     assert model.predict_interval(Z).shape == (7, 1, 2)
 
@@ -202,7 +201,7 @@ def test_outputs_need_not_all_be_positive():
     model = WienerKernelRegressor(noise="auto").fit(X, Y)
     assert [result.transform is None for result in model.tuning_result_] == [False, True]
     with pytest.raises(ValueError, match=r"column 1 of y: transform='log' is not defined for y = -"):
-        WienerKernelRegressor(transform="log", tuning=None).fit(X, Y)
+        untuned(X, Y, transform="log")
 
 
 def test_arrays_of_other_libraries():
@@ -220,6 +219,6 @@ def test_arrays_of_other_libraries():
 
 def test_the_number_of_outputs_cannot_change():
     X, Y = samples()
-    model = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.2)", transform="log", tuning=None).fit(X, Y)
+    model = untuned(X, Y, RBF(1.0), noise="norm(0, 0.2)", transform="log")
     with pytest.raises(ValueError, match="y has 1 outputs, the model was fitted with 2"):
         model.partial_fit(X[:1], Y[:1, :1])

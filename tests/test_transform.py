@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers import untuned
 from scipy import integrate, special, stats
 
 from wienerkernel import RBF, WienerKernelRegressor
@@ -56,13 +57,9 @@ def test_the_derivative_is_that_of_the_transform(transform):
 
 @pytest.mark.parametrize("transform", ["log", inverse_sine()])
 def test_a_transformed_model_is_a_model_of_transformed_data(transform):
-    model = WienerKernelRegressor(
-        KERNEL, noise="gamma(2, loc=-0.4, scale=0.2)", transform=transform, tuning=None
-    ).fit(X, Y)
+    model = untuned(X, Y, KERNEL, noise="gamma(2, loc=-0.4, scale=0.2)", transform=transform)
     function, inverse, derivative = (np.log, np.exp, lambda y: 1 / y) if transform == "log" else transform
-    plain = WienerKernelRegressor(KERNEL, noise="gamma(2, loc=-0.4, scale=0.2)", tuning=None).fit(
-        X, function(Y)
-    )
+    plain = untuned(X, function(Y), KERNEL, noise="gamma(2, loc=-0.4, scale=0.2)")
     for of in ("estimate", "function", "observation"):
         law, base = model.predict_distribution(Z, of), plain.predict_distribution(Z, of)
         y = inverse(base.ppf(np.array([[0.2], [0.7]])))
@@ -79,7 +76,7 @@ def test_a_transformed_model_is_a_model_of_transformed_data(transform):
 
 
 def test_the_mean_of_a_lognormal_prediction_is_known():
-    model = WienerKernelRegressor(KERNEL, noise="norm(0, 0.1)", transform="log", tuning=None).fit(X, Y)
+    model = untuned(X, Y, KERNEL, noise="norm(0, 0.1)", transform="log")
     law = model.predict_distribution(Z[:2], "observation")
     mean, var = law.base.mean(), law.base.var()
     np.testing.assert_allclose(model.predict(Z[:2]), np.exp(mean + var / 2), rtol=1e-6)
@@ -106,9 +103,7 @@ def test_the_mean_of_a_mixture_of_lognormal_predictions_is_known():
 
 
 def test_moments_are_those_of_the_density():
-    model = WienerKernelRegressor(
-        KERNEL, noise="gamma(2, loc=-0.2, scale=0.1)", transform=inverse_sine(), tuning=None
-    ).fit(X, Y)
+    model = untuned(X, Y, KERNEL, noise="gamma(2, loc=-0.2, scale=0.1)", transform=inverse_sine())
     law = model.predict_distribution(Z[:1], "observation")
     low, high = law.ppf(1e-10)[0], law.isf(1e-10)[0]
 
@@ -122,11 +117,7 @@ def test_moments_are_those_of_the_density():
 
 
 def test_below_the_domain_there_is_nothing():
-    law = (
-        WienerKernelRegressor(KERNEL, transform="log", tuning=None)
-        .fit(X, Y)
-        .predict_distribution(Z, "observation")
-    )
+    law = untuned(X, Y, KERNEL, transform="log").predict_distribution(Z, "observation")
     for y in (-1.0, 0.0):
         assert law.cdf(y).tolist() == law.pdf(y).tolist() == [0.0] * 3
         assert law.sf(y).tolist() == [1.0] * 3
@@ -147,22 +138,16 @@ def test_the_exponent_is_learned():
 
 
 def test_scores_have_the_jacobian():
-    plain = WienerKernelRegressor(KERNEL, noise="norm(0, 0.2)", tuning=None).fit(X, np.log(Y)).score_report()
-    report = (
-        WienerKernelRegressor(KERNEL, noise="norm(0, 0.2)", transform="log", tuning=None)
-        .fit(X, Y)
-        .score_report()
-    )
+    plain = untuned(X, np.log(Y), KERNEL, noise="norm(0, 0.2)").score_report()
+    report = untuned(X, Y, KERNEL, noise="norm(0, 0.2)", transform="log").score_report()
     np.testing.assert_allclose(report.log_score, plain.log_score - np.log(Y), rtol=1e-10)
     np.testing.assert_allclose(report.pit, plain.pit, rtol=1e-10)
     np.testing.assert_allclose(report.values, Y, rtol=1e-12)
 
 
 def test_updates_transform_what_they_add():
-    model = WienerKernelRegressor(KERNEL, noise="norm(0, 0.2)", transform="log", tuning=None).fit(
-        X[:8], Y[:8]
-    )
-    whole = WienerKernelRegressor(KERNEL, noise="norm(0, 0.2)", transform="log", tuning=None).fit(X, Y)
+    model = untuned(X[:8], Y[:8], KERNEL, noise="norm(0, 0.2)", transform="log")
+    whole = untuned(X, Y, KERNEL, noise="norm(0, 0.2)", transform="log")
     np.testing.assert_allclose(model.partial_fit(X[8:], Y[8:]).predict(Z), whole.predict(Z), rtol=1e-8)
 
 
@@ -183,12 +168,12 @@ def test_transforms_that_do_not_fit_are_refused(transform, y, message):
 
 
 def test_what_a_transform_does_not_have_is_refused():
-    model = WienerKernelRegressor(KERNEL, transform="log", tuning=None).fit(X, Y)
+    model = untuned(X, Y, KERNEL, transform="log")
     with pytest.raises(ValueError, match="sample_y"):
         model.predict(Z, return_cov=True)
     with pytest.raises(ValueError, match="not linear"):
         model.predict_distribution(Z).chaos()
     with pytest.raises(ValueError, match="need tuning"):
-        WienerKernelRegressor(KERNEL, transform="box-cox", tuning=None).fit(X, Y)
+        untuned(X, Y, KERNEL, transform="box-cox")
     with pytest.raises(ValueError, match="positive responses"):
         model.partial_fit([[9.0]], [-1.0])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers import untuned
 
 from wienerkernel import RBF, WienerKernelRegressor
 from wienerkernel.validation import largest
@@ -38,7 +39,7 @@ def test_data_too_large_for_squares_are_named(value, options):
 @pytest.mark.parametrize("value", HUGE)
 def test_queries_and_updates_are_held_to_the_same_limit(value):
     X, y = data()
-    model = WienerKernelRegressor(RBF(), noise="norm(0, 1)", tuning=None).fit(X, y)
+    model = untuned(X, y, RBF(), noise="norm(0, 1)")
     far = [[0.0, value]]
     for ask in (model.predict, model.uncertainty, lambda Z: model.partial_fit(Z, [1.0])):
         for Z in (far, np.array(far)):
@@ -64,9 +65,9 @@ def test_a_ridge_whose_reciprocal_is_not_finite_is_refused():
     X, y = data()
     for ridge in (1e-320, 1e308):
         with pytest.raises(ValueError, match=r"regulari[sz]er .* row 0"):
-            WienerKernelRegressor(RBF(), noise="norm(0, 1)", ridge=ridge, tuning=None).fit(X, y)
+            untuned(X, y, RBF(), noise="norm(0, 1)", ridge=ridge)
     with pytest.raises(ValueError, match=r"regulari[sz]er .* row 0"):
-        WienerKernelRegressor(RBF(), noise="norm(0, 1e-120)", tuning=None).fit(X, y, np.full(12, 1e-120))
+        untuned(X, y, RBF(), noise="norm(0, 1e-120)", noise_scale=np.full(12, 1e-120))
 
 
 @pytest.mark.parametrize("factor", [1e-200, 1e-308])
@@ -74,7 +75,7 @@ def test_inputs_too_close_for_squares_are_named_where_length_scales_are_tuned(fa
     X, y = data()
     with pytest.raises(ValueError, match=r"column 0 of X .* squared.*rescale X"):
         WienerKernelRegressor().fit(X * factor, y)
-    WienerKernelRegressor(tuning=None).fit(X * factor, y)
+    untuned(X * factor, y)
 
 
 @pytest.mark.parametrize("factor", [1e150, 1e100, 1e-80, 1e-155, 1e-300])
@@ -83,7 +84,7 @@ def test_outputs_whose_variance_cannot_be_squared_are_named_where_it_is_tuned(fa
     for options in ({}, {"tuning": "loo"}):
         with pytest.raises(ValueError, match=r"column 0 of y spans .* squared twice in float64; rescale y"):
             WienerKernelRegressor(**options).fit(X, y * factor)
-    model = WienerKernelRegressor(tuning=None).fit(X, y * factor)
+    model = untuned(X, y * factor)
     assert np.all(np.isfinite(model.predict(X)))
 
 
@@ -113,18 +114,14 @@ def test_single_precision_has_its_own_limit():
     X, y = data()
     assert 1e15 < largest("float32") < 1e18
     with pytest.raises(ValueError, match="too large to be squared in float32"):
-        WienerKernelRegressor(RBF(), noise="norm(0, 1)", tuning=None, dtype="float32").fit(
-            _with(X, (3, 1), 1e25), y
-        )
+        untuned(_with(X, (3, 1), 1e25), y, RBF(), noise="norm(0, 1)", dtype="float32")
 
 
 def test_arrays_of_other_libraries_are_held_to_the_same_limit():
     torch = pytest.importorskip("torch")
     X, y = data()
     with pytest.raises(ValueError, match=r"X has the value .* in row 3, column 1"):
-        WienerKernelRegressor(RBF(), noise="norm(0, 1)", tuning=None).fit(
-            torch.tensor(_with(X, (3, 1), 1e200)), torch.tensor(y)
-        )
+        untuned(torch.tensor(_with(X, (3, 1), 1e200)), torch.tensor(y), RBF(), noise="norm(0, 1)")
 
 
 def _with(values, where, value):

@@ -12,22 +12,23 @@ def matrix():
     return a @ a.T + np.eye(150)
 
 
-@pytest.mark.parametrize("blocked", [False, True])
-def test_cholesky_overwrites_the_lower_triangle(matrix, blocked, monkeypatch):
-    if blocked:
+@pytest.fixture(params=[False, True], ids=["whole", "in blocks"])
+def in_blocks(request, monkeypatch):
+    if request.param:
         monkeypatch.setattr(linalg, "BLOCKED_ABOVE", 10)
         monkeypatch.setattr(linalg, "BLOCK", 32)
+
+
+@pytest.mark.usefixtures("in_blocks")
+def test_cholesky_overwrites_the_lower_triangle(matrix):
     work = np.tril(matrix) + np.triu(np.full_like(matrix, np.nan), 1)  # the upper triangle must not be read
     factor = linalg.cholesky(work)
     assert factor is work or np.shares_memory(factor, work)
     np.testing.assert_allclose(np.tril(factor), np.linalg.cholesky(matrix), rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("blocked", [False, True])
-def test_the_row_of_a_bad_pivot_is_named(matrix, blocked, monkeypatch):
-    if blocked:
-        monkeypatch.setattr(linalg, "BLOCKED_ABOVE", 10)
-        monkeypatch.setattr(linalg, "BLOCK", 32)
+@pytest.mark.usefixtures("in_blocks")
+def test_the_row_of_a_bad_pivot_is_named(matrix):
     matrix[100, 100] = -1.0
     with pytest.raises(linalg.NotPositiveDefiniteError, match="row 100"):
         linalg.cholesky(matrix)
@@ -61,11 +62,8 @@ def test_the_inverse_reads_the_lower_triangle_and_keeps_the_factor(matrix, block
     np.testing.assert_array_equal(np.tril(factor), lower)
 
 
-@pytest.mark.parametrize("blocked", [False, True])
-def test_add_outer_updates_the_lower_triangle(matrix, blocked, monkeypatch):
-    if blocked:
-        monkeypatch.setattr(linalg, "BLOCKED_ABOVE", 10)
-        monkeypatch.setattr(linalg, "BLOCK", 32)
+@pytest.mark.usefixtures("in_blocks")
+def test_add_outer_updates_the_lower_triangle(matrix):
     rows = np.random.default_rng(1).normal(size=(3, 150))
     expected = np.tril(-2.0 * matrix + 0.5 * rows.T @ rows)
     work = matrix.copy()

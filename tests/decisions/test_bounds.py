@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from helpers import untuned
 from scipy import optimize, stats
 
 from wienerkernel import RBF, Matern, Mixture, WienerKernelRegressor
@@ -29,8 +30,7 @@ def truth(X):
 
 def fit(X, y, noise=None, kernel=KERNEL, noise_scale=None, trend=None):
     """The posterior of a model that is not tuned."""
-    model = WienerKernelRegressor(kernel, noise=noise, trend=trend, tuning=None)
-    return model.fit(X, y, noise_scale).posterior_
+    return untuned(X, y, kernel, noise=noise, trend=trend, noise_scale=noise_scale).posterior_
 
 
 def fitted(noise, n=12, seed=0, **options):

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from helpers import untuned
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from wienerkernel import RBF, WienerKernelRegressor
+from wienerkernel import RBF
 from wienerkernel.decisions.design import next_sample, samples_needed
 
 X = np.array([[-1.0], [0.0], [0.0], [1.5]])
@@ -24,9 +25,7 @@ MODELS = {
 
 def fitted(noise=None, kernel=None, **options):
     noise = stats.gamma(0.25, scale=2) if noise is None else noise
-    return WienerKernelRegressor(
-        2.0 * RBF(0.9) if kernel is None else kernel, noise=noise, **options, tuning=None
-    ).fit(X, X[:, 0])
+    return untuned(X, X[:, 0], 2.0 * RBF(0.9) if kernel is None else kernel, noise=noise, **options)
 
 
 def std_curve(options, x, of, most=32):
@@ -77,7 +76,7 @@ def test_the_bound_of_lemma_3_suffices_for_the_noise_part():
 
 def test_the_noise_part_is_planned_until_it_stays_small():
     # Far from all data V is 0 at first, then 1/4 at its first sample's place, and falls from there on.
-    model = WienerKernelRegressor(RBF(1.0), trend=None, tuning=None).fit([[0.0]], [1.0])
+    model = untuned([[0.0]], [1.0], RBF(1.0), trend=None)
     plan = samples_needed(model.posterior_, np.array([[50.0]]), std=0.4, of="estimate")
     assert plan.before[0] == 0.0
     curve = [n / (n + 1) ** 2 for n in range(20)]
@@ -140,14 +139,14 @@ def test_the_next_samples_are_the_best_of_all_refits(options, goal, reference):
 
 
 def test_an_empty_place_is_new_and_a_noisy_place_is_repeated():
-    model = WienerKernelRegressor(9.0 * RBF(1.0), tuning=None).fit([[0.0]], [1.0])
+    model = untuned([[0.0]], [1.0], 9.0 * RBF(1.0))
     plan = next_sample(model.posterior_, np.array([[0.0], [20.0]]), n_samples=3)
     assert plan.points[:, 0].tolist()[0] == 20.0
     assert plan.repeat.tolist() == [False, True, True]
 
 
 def test_when_one_sample_cannot_help_the_worst_it_still_helps_one_of_them():
-    model = WienerKernelRegressor(RBF(0.1), tuning=None).fit([[0.0]], [0.0])
+    model = untuned([[0.0]], [0.0], RBF(0.1))
     far = np.array([[0.0], [-5.0], [5.0]])  # two places are equally bad
     plan = next_sample(model.posterior_, far, goal="worst", n_samples=2)
     assert sorted(plan.index.tolist()) == [1, 2]

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import untuned
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from typer.testing import CliRunner
 
 from wienerkernel import (
     RBF,
@@ -22,8 +24,10 @@ from wienerkernel import (
     RationalQuadratic,
     WienerKernelRegressor,
 )
+from wienerkernel.cli.app import app
+from wienerkernel.experiments import paper
 from wienerkernel.experiments.calibration import calibrate
-from wienerkernel.experiments.paper import Experiment, reproduce
+from wienerkernel.experiments.paper import Experiment
 from wienerkernel.experiments.system import kernel, truth
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "paper_example.json").read_text())
@@ -76,9 +80,7 @@ class TestLemma1:
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(5, 1)), rng.normal(size=5)
         phi = lambda x: np.column_stack([np.ones(len(x)), x, np.sin(3 * x)])
-        model = WienerKernelRegressor(
-            FeatureMap(phi), noise=noise, ridge=self.rho2, trend=None, tuning=None
-        ).fit(X, y)
+        model = untuned(X, y, FeatureMap(phi), noise=noise, ridge=self.rho2, trend=None)
         return phi(X), y, noise, model.feature_weights()
 
     def objective(self, coefficients, features, y, noise):
@@ -108,9 +110,7 @@ class TestLemma1:
     def test_weights_and_predictions_are_one_random_variable(self):
         phi = lambda x: np.column_stack([np.ones(len(x)), x])
         X, Z = np.linspace(-1, 1, 4)[:, None], np.array([[0.3], [2.0]])
-        model = WienerKernelRegressor(
-            FeatureMap(phi, scale=1.3), noise="gamma(2)", trend=None, tuning=None
-        ).fit(X, X[:, 0])
+        model = untuned(X, X[:, 0], FeatureMap(phi, scale=1.3), noise="gamma(2)", trend=None)
         W, Y = model.feature_weights(), model.predict_distribution(Z).chaos()
         np.testing.assert_allclose(phi(Z) @ W.coefficients, Y.coefficients, atol=1e-12)
 
@@ -122,7 +122,7 @@ class TestLemma2:
     def test_moments_of_the_chaos_form_are_those_of_the_law(self, normalized):
         noise = Expansion(OrthogonalBasis("beta(2, 3)", 3, normalized=normalized), [0.2, 1.0, 0.5])
         X = np.repeat(np.linspace(-5, 5, 4), 2)[:, None]
-        model = WienerKernelRegressor(kernel(), noise=noise, trend=None, tuning=None).fit(X, truth(X[:, 0]))
+        model = untuned(X, truth(X[:, 0]), kernel(), noise=noise, trend=None)
         Z = np.array([[0.0], [1.7]])
         Y = model.predict_distribution(Z)
         form = Y.chaos()
@@ -135,11 +135,9 @@ class TestLemma2:
         """Yhat(x; omega) is the prediction from y minus the realized noise (eq. 12)."""
         X, Z = np.linspace(-5, 5, 5)[:, None], np.array([[0.4]])
         y = truth(X[:, 0]) + 1.0
-        model = WienerKernelRegressor(kernel(), noise="gamma(0.25, scale=2)", trend=None, tuning=None).fit(
-            X, y
-        )
+        model = untuned(X, y, kernel(), noise="gamma(0.25, scale=2)", trend=None)
         germ = np.array([0.1, 0.7, 0.0, 2.0, 0.3])  # the germ of the two-term expansion is M itself
-        refit = WienerKernelRegressor(kernel(), noise="norm(0, 1)", trend=None, tuning=None).fit(X, y - germ)
+        refit = untuned(X, y - germ, kernel(), noise="norm(0, 1)", trend=None)
         np.testing.assert_allclose(model.predict_distribution(Z).chaos()(germ), refit.predict(Z), rtol=1e-10)
 
 
@@ -178,9 +176,7 @@ def test_noise_variance_never_exceeds_epistemic_variance(seed, n, make, std, tre
     X = rng.normal(size=(n, 2))[rng.integers(0, n, size=n)]
     Z = rng.normal(scale=2.0, size=(7, 2))
     k = make(rng)
-    model = WienerKernelRegressor(k, noise=stats.norm(scale=std), trend=trend, tuning=None).fit(
-        X, rng.normal(size=n)
-    )
+    model = untuned(X, rng.normal(size=n), k, noise=stats.norm(scale=std), trend=trend)
     u = model.uncertainty(Z)
     sigma_gp2 = model.posterior_.smoother.mean_and_variance(Z)[1]
     np.testing.assert_allclose(u.noise + u.model, sigma_gp2, rtol=1e-8, atol=1e-11 * k.diag(Z).max())
@@ -191,9 +187,7 @@ def test_with_another_ridge_the_parts_still_give_the_mean_squared_error():
     """Over functions from the prior and noise: E (f(x) - a'y)^2 = P2 + V for any ridge."""
     X, x = np.linspace(-2, 2, 4)[:, None], np.array([[0.7]])
     k, s2 = 2.0 * RBF(1.0), 0.5
-    model = WienerKernelRegressor(
-        k, noise=stats.norm(scale=np.sqrt(s2)), ridge=3.0, trend=None, tuning=None
-    ).fit(X, np.zeros(4))
+    model = untuned(X, np.zeros(4), k, noise=stats.norm(scale=np.sqrt(s2)), ridge=3.0, trend=None)
     rng = np.random.default_rng(0)
     joint = np.linalg.cholesky(k(np.vstack([X, x]), np.vstack([X, x])) + 1e-12 * np.eye(5))
     f = rng.normal(size=(400_000, 5)) @ joint.T
@@ -208,18 +202,26 @@ def test_the_prediction_has_the_opposite_skew_of_the_noise():
     assert model.noise_.cumulants(3)[2] > 0
 
 
-def test_the_paper_is_reproduced_as_files(tmp_path):
-    written = [path for _, path in reproduce(tmp_path / "out")]
-    assert sorted(path.name for path in written) == sorted(
-        [
-            f"{name}.{suffix}"
-            for name in ("figure1", "figure2", "calibration")
-            for suffix in ("csv", "png", "svg")
-        ]
-    )
-    for path in written:
-        assert path.stat().st_size > 200
-    rows = list(csv.DictReader((tmp_path / "out" / "figure1.csv").read_text().splitlines()))
+@pytest.fixture(scope="module")
+def reproduced(tmp_path_factory):
+    """The folder that the command writes, and what it says."""
+    out = tmp_path_factory.mktemp("paper") / "out"
+    result = CliRunner().invoke(app, ["paper", "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    return out, result.output.replace("\n", "")
+
+
+def test_the_command_reproduces_the_paper_as_files(reproduced):
+    out, said = reproduced
+    names = {
+        f"{name}.{suffix}"
+        for name in ("figure1", "figure2", "calibration")
+        for suffix in ("csv", "png", "svg")
+    }
+    assert {path.name for path in out.iterdir()} == names
+    assert all(path.stat().st_size > 200 for path in out.iterdir())
+    assert all(name in said for name in names)
+    rows = list(csv.DictReader((out / "figure1.csv").read_text().splitlines()))
     panels = {(row["N_x"], row["N_sam"]) for row in rows}
     assert len(panels) == 9
     values = {(int(r["N_x"]), int(r["N_sam"]), float(r["x"])): r for r in rows}
@@ -229,12 +231,13 @@ def test_the_paper_is_reproduced_as_files(tmp_path):
             assert float(row[name]) == pytest.approx(float(case[name]), abs=1e-10)
 
 
-def test_the_same_seed_gives_the_same_numbers(tmp_path):
-    for name in ("one", "two"):
-        for _ in reproduce(tmp_path / name, seed=3):
-            pass
-    for file in ("figure1.csv", "figure2.csv"):
-        assert (tmp_path / "one" / file).read_text() == (tmp_path / "two" / file).read_text()
+def test_the_same_seed_gives_the_same_numbers(reproduced, tmp_path, monkeypatch):
+    for name in ("save_figure", "_figure_tubes", "_figure_densities", "_figure_calibration"):
+        monkeypatch.setattr(paper, name, lambda *_: ())
+    files = [path for _, path in paper.reproduce(tmp_path)]
+    assert len(files) == 3
+    for path in files:
+        assert path.read_text() == (reproduced[0] / path.name).read_text()
 
 
 def test_exact_quantiles_miss_as_often_as_they_say_and_gaussian_ones_do_not():

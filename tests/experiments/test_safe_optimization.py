@@ -4,8 +4,9 @@ import csv
 
 import numpy as np
 import pytest
+from helpers import untuned
 
-from wienerkernel import WienerKernelRegressor, as_noise
+from wienerkernel import as_noise
 from wienerkernel.decisions.bounds import bound
 from wienerkernel.decisions.norms import interpolant_norm
 from wienerkernel.experiments.safe_optimization import (
@@ -31,9 +32,7 @@ def test_the_recursion_on_the_grid_equals_the_estimator(noise):
     for step in range(8):
         runs.add(index[:, step], y[:, step])
     for run in range(3):
-        model = WienerKernelRegressor(kernel(), noise=noise, trend=None, tuning=None).fit(
-            GRID[index[run], None], y[run]
-        )
+        model = untuned(GRID[index[run], None], y[run], kernel(), noise=noise, trend=None)
         mean, std = model.predict(GRID[:, None], return_std=True)
         np.testing.assert_allclose(runs.mean[run], mean, atol=1e-9)
         np.testing.assert_allclose(runs.variance[run], std**2, atol=1e-9)
@@ -72,9 +71,7 @@ def test_every_step_is_the_optimistic_one_of_the_certified_points():
     position = np.rint((x + 5) / 0.05).astype(int)
     y = setting.f[position] + M
     for step in range(1, 7):
-        model = WienerKernelRegressor(kernel(), noise=setting.noise, trend=None, tuning=None).fit(
-            x[0, :step, None], y[0, :step]
-        )
+        model = untuned(x[0, :step, None], y[0, :step], kernel(), noise=setting.noise, trend=None)
         lower, upper = bound(model.posterior_, GRID[:, None], norm=setting.norm, confidence=0.999)
         allowed = (lower >= setting.f[10]) | (GRID == 5.0)
         assert allowed[position[0, step]]

@@ -5,7 +5,7 @@ from itertools import product
 import mpmath
 import numpy as np
 import pytest
-from helpers import sample
+from helpers import central_differences, sample
 from kernels import members
 
 from wienerkernel.kernels import (
@@ -22,12 +22,6 @@ from wienerkernel.kernels.tiles import TILE
 
 every_kernel = members.every_kernel(without=["FeatureMap"])
 every_kernel_in_tiles = members.every_kernel(dimensions=(2, 5), without=["FeatureMap"])
-
-
-def central_differences(function, X, step=1e-6):
-    """Gradient of a function of the rows of X, row by row: (n, d)."""
-    moves = step * np.eye(X.shape[1])
-    return np.stack([(function(X + h) - function(X - h)) / (2 * step) for h in moves], axis=-1)
 
 
 @every_kernel

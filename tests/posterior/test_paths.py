@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from helpers import STRUCTURES, problem, structured_data
+from helpers import STRUCTURES, problem, structured_data, untuned
 from kernels.members import every_kernel
 from scipy import stats
 
@@ -36,7 +36,7 @@ def distance(drawn, law):
 def paper_model(trend=None, **options):
     X = np.linspace(-5, 5, 5)[:, None]
     y = truth(X[:, 0]) + np.random.default_rng(0).gamma(0.25, 2, 5)
-    return WienerKernelRegressor(kernel(), noise=GAMMA, tuning=None, trend=trend, **options).fit(X, y)
+    return untuned(X, y, kernel(), noise=GAMMA, trend=trend, **options)
 
 
 @every_kernel
@@ -147,7 +147,7 @@ def test_the_factor_of_the_visited_points_is_that_of_the_model_covariance(struct
 )
 def test_a_path_is_one_function(kernel, features):
     X = np.linspace(-3, 3, 8)[:, None]
-    model = WienerKernelRegressor(kernel, noise="gamma(2)", tuning=None).fit(X, np.sin(X[:, 0]))
+    model = untuned(X, np.sin(X[:, 0]), kernel, noise="gamma(2)")
     paths = model.sample_paths(5, features=features, random_state=0)
     own = np.linspace(-4, 4, 10).reshape(5, 2, 1)
     first, mine = paths(X), paths(own, own=True)
@@ -225,7 +225,7 @@ def test_noise_on_the_inputs_is_part_of_the_estimate():
 def test_paths_of_a_transformed_model_are_on_the_scale_of_y():
     X = np.linspace(0, 3, 9)[:, None]
     y = np.exp(np.sin(X[:, 0]))
-    model = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.1)", transform="log", tuning=None).fit(X, y)
+    model = untuned(X, y, RBF(1.0), noise="norm(0, 0.1)", transform="log")
     paths = model.sample_paths(100_000, random_state=2)
     law = model.predict_distribution([[1.3]], "function")
     assert distance(paths([[1.3]])[:, 0], law) < CRITICAL
@@ -242,7 +242,7 @@ def test_paths_of_a_transformed_model_are_on_the_scale_of_y():
 @pytest.mark.parametrize(("of", "features"), [("estimate", None), ("function", "auto"), ("function", 200)])
 def test_gradients_are_those_of_the_values(kernel, tolerance, of, features):
     X, Y, _, _, queries = structured_data("distinct", n_outputs=2)
-    model = WienerKernelRegressor(kernel, noise="norm(0, 0.3)", tuning=None, trend="linear").fit(X, Y)
+    model = untuned(X, Y, kernel, noise="norm(0, 0.3)", trend="linear")
     paths = model.sample_paths(4, of, features, random_state=0)
     gradient = paths.gradient(queries)
     assert gradient.shape == (4, len(queries), 2, 2)
@@ -258,7 +258,7 @@ def test_gradients_are_those_of_the_values(kernel, tolerance, of, features):
 
 def test_gradients_before_values_and_of_functions_without_derivatives():
     X = np.linspace(-3, 3, 8)[:, None]
-    model = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.2)", tuning=None).fit(X, np.sin(X[:, 0]))
+    model = untuned(X, np.sin(X[:, 0]), RBF(1.0), noise="norm(0, 0.2)")
     paths, n = model.sample_paths(20_000, random_state=0), 20_000
     slopes = paths.gradient([[0.4]])[:, 0, 0]
     near = paths([[0.4 - 1e-3], [0.4 + 1e-3]])
@@ -267,10 +267,10 @@ def test_gradients_before_values_and_of_functions_without_derivatives():
     _, C = model.predict([[0.4 - 1e-3], [0.4 + 1e-3]], return_cov=True)
     variance = (C[0, 0] + C[1, 1] - 2 * C[0, 1]) / 4e-6
     assert slopes.var() == pytest.approx(variance, rel=4 * np.sqrt(2 / n))
-    rough = WienerKernelRegressor(Matern(1.0, nu=0.5), tuning=None).fit(X, np.sin(X[:, 0]))
+    rough = untuned(X, np.sin(X[:, 0]), Matern(1.0, nu=0.5))
     with pytest.raises(ValueError, match="have no derivatives"):
         rough.sample_paths(2, random_state=0).gradient([[0.4]])
-    mapped = WienerKernelRegressor(FeatureMap(lambda X: X**2), tuning=None).fit(X, X[:, 0])
+    mapped = untuned(X, X[:, 0], FeatureMap(lambda X: X**2))
     with pytest.raises(TypeError, match="no analytic gradient"):
         mapped.sample_paths(2, random_state=0).gradient([[0.4]])
 
@@ -340,6 +340,4 @@ def test_bad_arguments_are_refused():
     with pytest.raises(TypeError, match="not 'mixed'"):
         paper_model(dtype="mixed").sample_paths(2)
     with pytest.raises(TypeError, match="spectral density"):
-        WienerKernelRegressor(Periodic(), tuning=None).fit([[0.0], [1.0]], [0.0, 1.0]).sample_paths(
-            2, features=50
-        )
+        untuned([[0.0], [1.0]], [0.0, 1.0], Periodic()).sample_paths(2, features=50)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from helpers import STRUCTURES, problem
+from helpers import STRUCTURES, central_differences, problem
 
 from wienerkernel import RBF, FeatureMap, Linear, Matern, Periodic
 from wienerkernel.smoother import Smoother
@@ -12,11 +12,6 @@ from wienerkernel.smoother.trend import Trend
 
 every_structure = pytest.mark.parametrize("structure", STRUCTURES)
 every_trend = pytest.mark.parametrize("trend", [None, "constant", "linear"])
-
-
-def central_differences(function, X, step=1e-5):
-    moves = step * np.eye(X.shape[1])
-    return np.stack([(function(X + h) - function(X - h)) / (2 * step) for h in moves], axis=-1)
 
 
 @every_structure

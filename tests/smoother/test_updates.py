@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import untuned
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -124,9 +125,7 @@ def test_appending_rows_equals_refitting(trend, n_places, steps):
         start = stop
     same(
         model,
-        WienerKernelRegressor(2.0 * RBF(0.9), noise="gamma(2)", trend=trend, tuning=None).fit(
-            X, y, noise_scale=s
-        ),
+        untuned(X, y, 2.0 * RBF(0.9), noise="gamma(2)", trend=trend, noise_scale=s),
         Z,
     )
 
@@ -136,17 +135,11 @@ def test_appending_rows_equals_refitting(trend, n_places, steps):
 def test_forgetting_rows_equals_never_having_seen_them(n_places, gone):
     X, y, s = rows(60, n_places)
     Z = np.random.default_rng(9).normal(size=(5, 2))
-    model = (
-        WienerKernelRegressor(2.0 * RBF(0.9), noise="gamma(2)", tuning=None)
-        .fit(X, y, noise_scale=s)
-        .forget(gone)
-    )
+    model = untuned(X, y, 2.0 * RBF(0.9), noise="gamma(2)", noise_scale=s).forget(gone)
     keep = np.delete(np.arange(60), gone)
     same(
         model,
-        WienerKernelRegressor(2.0 * RBF(0.9), noise="gamma(2)", tuning=None).fit(
-            X[keep], y[keep], noise_scale=s[keep]
-        ),
+        untuned(X[keep], y[keep], 2.0 * RBF(0.9), noise="gamma(2)", noise_scale=s[keep]),
         Z,
     )
 
@@ -168,13 +161,13 @@ def test_partial_fit_on_a_new_model_is_fit():
     X, y, _ = rows(10, 10)
     np.testing.assert_array_equal(
         WienerKernelRegressor(tuning=None).partial_fit(X, y).predict(X),
-        WienerKernelRegressor(tuning=None).fit(X, y).predict(X),
+        untuned(X, y).predict(X),
     )
 
 
 def test_an_older_view_is_not_changed_by_growth():
     X, y, _ = rows(40, 1000)
-    model = WienerKernelRegressor(tuning=None).fit(X[:20], y[:20])
+    model = untuned(X[:20], y[:20])
     model.partial_fit(X[20:25], y[20:25])
     old, before = model.posterior_, model.posterior_.mean(X)
     model.partial_fit(X[25:], y[25:])
@@ -183,7 +176,7 @@ def test_an_older_view_is_not_changed_by_growth():
 
 def test_bad_updates_are_refused():
     X, y, _ = rows(10, 10)
-    model = WienerKernelRegressor(tuning=None).fit(X, y)
+    model = untuned(X, y)
     with pytest.raises(ValueError, match="3 features"):
         model.partial_fit(np.zeros((1, 3)), [0.0])
     with pytest.raises(ValueError, match="output"):
@@ -193,12 +186,12 @@ def test_bad_updates_are_refused():
     with pytest.raises(ValueError, match="at least one"):
         model.forget(range(10))
     with pytest.raises(ValueError, match="correlated"):
-        WienerKernelRegressor(tuning=None).fit(X, y, noise_scale=np.eye(10)).partial_fit(X[:1], y[:1])
+        untuned(X, y, noise_scale=np.eye(10)).partial_fit(X[:1], y[:1])
 
 
 def test_a_model_whose_trend_would_be_undetermined_refuses_to_forget_and_stays_what_it_was():
     X, y = np.array([[0.0], [1.0], [1.0]]), np.array([0.0, 1.0, 2.0])
-    model = WienerKernelRegressor(trend="linear", tuning=None).fit(X, y)
+    model = untuned(X, y, trend="linear")
     before = model.predict(X)
     with pytest.raises(NotPositiveDefiniteError, match="trend"):
         model.forget([0])
