@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -65,7 +65,7 @@ class Transform(ABC):
 
     def with_exponent(self, lam: float) -> Transform:
         """The transform with another exponent."""
-        raise NotImplementedError
+        return replace(self, lam=lam)  # type: ignore[type-var]
 
 
 @dataclass(frozen=True)
@@ -106,9 +106,6 @@ class BoxCox(Transform):
         super().for_data(y)
         return BoxCox(self.lam, float(np.exp(np.mean(np.log(y)))), True) if self.free else self
 
-    def with_exponent(self, lam: float) -> BoxCox:
-        return BoxCox(lam, self.unit, self.free)
-
 
 @dataclass(frozen=True)
 class YeoJohnson(Transform):
@@ -143,9 +140,6 @@ class YeoJohnson(Transform):
     def for_data(self, y: FloatArray) -> YeoJohnson:
         """The transform with the standard deviation of the responses as unit."""
         return YeoJohnson(self.lam, float(np.std(y)) or 1.0) if self.free else self
-
-    def with_exponent(self, lam: float) -> YeoJohnson:
-        return YeoJohnson(lam, self.unit, self.free)
 
 
 @dataclass(frozen=True)

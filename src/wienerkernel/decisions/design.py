@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._typing import Array, FloatArray, IntArray
 from ..backend import arrays
 from ..posterior import Posterior
-from ..smoother import times
+from ..smoother import times_covariance
 from ..text import check_choice
 
 __all__ = ["GOALS", "NextSample", "SamplesNeeded", "next_sample", "samples_needed", "space_filling"]
@@ -223,7 +223,7 @@ def _covariances(posterior: Posterior, X: FloatArray) -> tuple[FloatArray, Float
     noise = posterior.noise_covariance(b)
     if posterior.ridge_is_noise_variance:
         return model, noise, model + noise
-    return model, noise, model + times(b, posterior.smoother.samples.regularizer) @ b.T
+    return model, noise, model + times_covariance(b, posterior.smoother.samples.regularizer) @ b.T
 
 
 def _after(covariance: FloatArray, h: FloatArray, x: int) -> FloatArray:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from .._typing import Array
 from ..backend import arrays
 from ..backend.linalg import cholesky, matmul, solve_lower, solve_lower_transposed
-from ..smoother import Smoother, times
+from ..smoother import Smoother, times_covariance
 
 __all__ = ["PriorRoot"]
 
@@ -29,7 +29,7 @@ class PriorRoot:
         xp = arrays.namespace(factor)
         lower = xp.tril(factor)
         inverse = solve_lower(factor, arrays.eye(lower))  # L^-T
-        S = arrays.eye(lower) + matmul(times(arrays.contiguous(inverse.T), R), inverse)
+        S = arrays.eye(lower) + matmul(times_covariance(arrays.contiguous(inverse.T), R), inverse)
         flipped = xp.tril(cholesky(arrays.contiguous(xp.flip(S))))
         rows = solve_lower(flipped, arrays.contiguous(xp.flip(lower, axis=1)))
         self.root = arrays.contiguous(xp.flip(rows, axis=1))
@@ -38,7 +38,7 @@ class PriorRoot:
             self.information = smoother.trend_information  # H'AH
             AH = solve_lower_transposed(factor, arrays.copy(smoother.whitened_trend))
             Q = xp.linalg.solve(self.information, AH)  # (H'AH)^-1 H'A as rows
-            RQ = times(Q, R)
+            RQ = times_covariance(Q, R)
             ARQ = solve_lower_transposed(factor, solve_lower(factor, arrays.copy(RQ)))
             self.AH, self.ARQ = AH.T, ARQ.T
             self.between = xp.linalg.inv(self.information) - RQ @ Q.T

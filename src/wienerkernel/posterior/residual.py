@@ -12,7 +12,7 @@ from scipy.linalg.lapack import dpstrf
 from .._typing import Array
 from ..backend import arrays
 from ..kernels.paired import paired
-from ..smoother import Smoother, times
+from ..smoother import Smoother, times_covariance
 from .features import Features
 from .prior_root import PriorRoot
 
@@ -104,7 +104,7 @@ class VisitedResidual:
         if smoother.trend.kind:
             variance = variance + arrays.row_dots(mismatch, solved)
         b = smoother.unwhiten(v, solved)
-        ridge = times(b, smoother.regularizer)
+        ridge = times_covariance(b, smoother.regularizer)
         variance = arrays.positive_part(variance - arrays.row_dots(ridge, b))
         k += ridge
         if smoother.trend.kind:

@@ -11,7 +11,7 @@ import numpy as np
 from .._typing import Array
 from ..backend import arrays
 from .samples import Samples
-from .smoother import Smoother, times
+from .smoother import Smoother, times_covariance
 
 __all__ = ["gain_ratio", "mean_gradient", "variance_gradients"]
 
@@ -39,9 +39,9 @@ def variance_gradients(smoother: Smoother, X: Array, covariance: Array | None = 
     def gradients(part: Array) -> tuple[Array, Array]:
         b, _, solved = smoother.weigh(part, smoother.cross(part))
         # Against dk and dh: 2 Q G b and 2 T'G b for b'Gb, and the same with R for b'Rb
-        of_gain = smoother.project(2 * times(b, gain))
+        of_gain = smoother.project(2 * times_covariance(b, gain))
         if ratio is None:
-            of_ridge = smoother.project(2 * times(b, smoother.regularizer))
+            of_ridge = smoother.project(2 * times_covariance(b, smoother.regularizer))
         else:
             of_ridge = ratio * of_gain[0], ratio * of_gain[1]
         # P2 = sigma^2 - b'Rb with d sigma^2 = d k(x,x) - 2 b'dk + 2 (S^-1 (h - H'A k))'dh

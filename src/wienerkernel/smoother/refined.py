@@ -16,7 +16,7 @@ from ..backend import arrays
 from ..backend.linalg import NotPositiveDefiniteError, matmul, solve_lower, solve_lower_transposed
 from ..kernels import Kernel
 from .samples import Samples
-from .smoother import Smoother, times
+from .smoother import Smoother, times_covariance
 
 __all__ = ["RefinedSmoother"]
 
@@ -62,7 +62,7 @@ class RefinedSmoother(Smoother):
     def _times(self, rows: Array) -> Array:
         """(K + R) x for each row x, with the kernel in double precision."""
         n = self.samples.n_places
-        product = times(rows, self.regularizer)
+        product = times_covariance(rows, self.regularizer)
         for part in arrays.slices(n, max(1, arrays.chunk(rows, TILE) // n)):
             product[:, part] += matmul(rows, self.cross(self.places[part, :]), transpose_b=True)
         return product
@@ -110,10 +110,10 @@ class RefinedSmoother(Smoother):
         weights = self.weigh(X, cross)[0]
         product = matmul(weights, cross, transpose_b=True)
         quadratic = matmul(self._times(weights), weights, transpose_b=True)
-        ridge = times(weights, self.regularizer) @ weights.T
+        ridge = times_covariance(weights, self.regularizer) @ weights.T
         return mean, weights, self.kernel(X, X) - product - product.T + quadratic - ridge
 
-    def _quadratic_form(self) -> float:
+    def _data_fit(self) -> float:
         means = arrays.as_numpy(self.samples.means(self.targets))
         return float(np.sum(means * arrays.as_numpy(self.dual)))
 

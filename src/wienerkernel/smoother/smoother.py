@@ -29,7 +29,7 @@ from ..kernels.tiles import CrossKernel, mirrored
 from .samples import Samples
 from .trend import Trend, check_determined
 
-__all__ = ["CANCELLED", "Smoother", "quadratic_form", "times"]
+__all__ = ["CANCELLED", "Smoother", "quadratic_form", "times_covariance"]
 
 CHUNK = 2**20  # kernel values per chunk of queries, 8 MiB: memory of this size is not returned to the system
 CHUNK_ROWS = 512  # queries per chunk, at least: with fewer, reading the factor from memory limits the solves
@@ -227,14 +227,14 @@ class Smoother:
         v, mismatch, solved = self.whiten(cross, self.trend(X))
         covariance = self.kernel(X, X) - matmul(v, v, transpose_b=True) + mismatch @ solved.T
         weights = self.unwhiten(v, solved)
-        return mean, weights, covariance - times(weights, self.regularizer) @ weights.T
+        return mean, weights, covariance - times_covariance(weights, self.regularizer) @ weights.T
 
     def log_likelihood(self) -> float:
         """Log density of the targets under a Gaussian process with noise covariance R at the trend's best coefficients."""
         n, n_outputs = self.samples.n, self.targets.shape[1]
         pivots = arrays.as_numpy(arrays.diagonal(self.factor))
         log_determinant = 2 * float(np.sum(np.log(pivots, dtype=np.float64)))
-        quadratic = self._quadratic_form()
+        quadratic = self._data_fit()
         regularizer = self.samples.row_regularizer
         if regularizer.ndim == 1:
             logs = self.samples.times_count(np.log(regularizer))
@@ -242,7 +242,7 @@ class Smoother:
             quadratic += float(np.sum(self.samples.times_count(self.within**2 / regularizer[:, None])))
         return float(-0.5 * (quadratic + n_outputs * (log_determinant + n * np.log(2 * np.pi))))
 
-    def _quadratic_form(self) -> float:
+    def _data_fit(self) -> float:
         """ybar'Q ybar, summed over outputs."""
         return float(np.sum(np.square(arrays.as_numpy(self._whitened[0]), dtype=np.float64)))
 
@@ -270,7 +270,7 @@ class Smoother:
         return mirrored(inverse_from_cholesky(self.factor))
 
 
-def times(weights: Array, covariance: Array) -> Array:
+def times_covariance(weights: Array, covariance: Array) -> Array:
     """C b for each row b, (m, n), with C given as a matrix (n, n) or by its diagonal (n,)."""
     return matmul(weights, covariance) if covariance.ndim == 2 else weights * covariance
 
@@ -286,4 +286,4 @@ def _quadratic_forms(weights: Array, *covariances: Array) -> tuple[Array, ...]:
 
 def quadratic_form(weights: Array, covariance: Array) -> Array:
     """b'Cb for each row b, (m,), with C given as a matrix (n, n) or by its diagonal (n,)."""
-    return arrays.row_dots(times(weights, covariance), weights)
+    return arrays.row_dots(times_covariance(weights, covariance), weights)
