@@ -79,7 +79,7 @@ def check_query_scale(noise_scale: ArrayLike | None, n: int) -> FloatArray | Non
     if noise_scale is None:
         return None
     scale = np.asarray(noise_scale, dtype=np.float64)
-    if scale.ndim > 1 or scale.shape not in ((), (n,)):
+    if scale.shape not in ((), (n,)):
         msg = f"noise_scale must have one value for each of the {n} rows of X, got shape {scale.shape}"
         raise ValueError(msg)
     return check_noise_scale(scale, n)

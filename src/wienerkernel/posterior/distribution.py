@@ -77,7 +77,7 @@ class PredictiveDistribution:
         self._posterior = posterior
         self._X = X
         laws, weights, counts, loc = _noise_of_estimate(posterior, arrays.as_numpy(weights))
-        self._estimate = laws, tuple(weights), tuple(counts), loc
+        self._estimate: dict[str, Any] = {"noise": laws, "weights": weights, "counts": counts, "loc": loc}
         std = 0.0 if of == "estimate" else np.sqrt(arrays.as_numpy(model))
         probabilities: FloatArray = np.ones(1)
         if of == "observation":
@@ -85,8 +85,8 @@ class PredictiveDistribution:
             scale, probabilities = self._fresh
             own = np.broadcast_to(weights[0], (len(scale), *weights[0].shape))
             own = np.concatenate([own, scale[..., None]], axis=-1)
-            weights[0] = own if len(scale) > 1 else own[0]
-            counts[0] = np.append(counts[0], 1)
+            weights = [own if len(scale) > 1 else own[0], *weights[1:]]
+            counts = [np.append(counts[0], 1), *counts[1:]]
         law = LinearCombination(laws, weights, counts=counts, loc=loc, normal_std=std, verbose=verbose)
         self.law: LinearCombination | MixedLaw = (
             law if len(probabilities) == 1 else MixedLaw(law, probabilities)
@@ -117,7 +117,7 @@ class PredictiveDistribution:
 
     def std(self) -> FloatArray:
         """Standard deviation."""
-        return self._spread(self.law.std())
+        return np.sqrt(self.var())
 
     def skewness(self) -> FloatArray:
         """Skewness."""
@@ -207,21 +207,19 @@ class PredictiveDistribution:
         return (np.stack(outputs, axis=-1) * self.scale).reshape(size, *self.shape) + self.mu
 
     def _draw(self, size: int, generator: Any) -> FloatArray:
-        draws, laws = self._draw_estimate(size, generator), self._estimate[0]
+        draws = self._draw_estimate(size, generator)
         if self.of != "estimate":
             draws = draws + generator.standard_normal(draws.shape) @ self._model_root.T
         if self.of == "observation":
             scale, probabilities = self._fresh
             part = generator.choice(len(scale), size=draws.shape, p=probabilities) if len(scale) > 1 else 0
             scale = scale[part, np.arange(scale.shape[1])]
-            draws = draws + scale * laws[0].rvs(draws.shape, random_state=generator)
+            draws = draws + scale * self._posterior.noise.rvs(draws.shape, random_state=generator)
         return draws
 
     def _draw_estimate(self, size: int, generator: Any) -> FloatArray:
         """Draws of the estimate minus ``mu``, (size, m)."""
-        laws, weights, counts, loc = self._estimate
-        estimate = LinearCombination(laws, list(weights), counts=list(counts), loc=loc)
-        return np.asarray(estimate.rvs(size, random_state=generator))
+        return LinearCombination(**self._estimate).rvs(size, random_state=generator)
 
     @cached_property
     def _model_root(self) -> FloatArray:

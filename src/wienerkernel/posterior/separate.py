@@ -116,7 +116,7 @@ class StackedDistribution(PredictiveDistribution):
         """Estimate of f."""
         return np.stack([part.mu for part in self.parts], axis=-1)
 
-    mean, var, std, skewness, kurtosis = map(_of_all, ("mean", "var", "std", "skewness", "kurtosis"))
+    mean, var, skewness, kurtosis = map(_of_all, ("mean", "var", "skewness", "kurtosis"))
     cumulant, interval, hdi = map(_of_all, ("cumulant", "interval", "hdi"))
     pdf, logpdf, cdf, sf, ppf, isf = map(_at, ("pdf", "logpdf", "cdf", "sf", "ppf", "isf"))
 

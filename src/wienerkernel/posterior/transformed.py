@@ -108,9 +108,6 @@ class TransformedDistribution(PredictiveDistribution):
     def var(self) -> FloatArray:
         return self._central(2)
 
-    def std(self) -> FloatArray:
-        return np.sqrt(self.var())
-
     def skewness(self) -> FloatArray:
         return self._central(3) / self.std() ** 3
 
