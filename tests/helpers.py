@@ -1,6 +1,7 @@
 """Data and comparisons that several tests share."""
 
 import numpy as np
+import pytest
 
 from wienerkernel import RBF, Matern, WienerKernelRegressor
 from wienerkernel.backend import arrays
@@ -8,6 +9,8 @@ from wienerkernel.smoother import Smoother
 from wienerkernel.smoother.samples import Samples
 
 STRUCTURES = ["distinct", "replicated", "scaled", "correlated", "other ridge", "other ridges"]
+every_structure = pytest.mark.parametrize("structure", STRUCTURES)
+every_trend = pytest.mark.parametrize("trend", [None, "constant", "linear"])
 
 
 def sample(n, d, seed=0):

@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from helpers import untuned
+from helpers import every_trend, untuned
 from scipy import stats
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -433,7 +433,7 @@ def test_feature_map_equals_its_kernel(data):
     np.testing.assert_allclose(features.predict(Z), plain.predict(Z), rtol=1e-9)
 
 
-@pytest.mark.parametrize("trend", [None, "constant", "linear"])
+@every_trend
 def test_feature_weights_and_trend_are_the_estimate(data, trend):
     X, y, Z = data
     kernel = FeatureMap(lambda x: np.column_stack([np.ones(len(x)), x, x**2]))

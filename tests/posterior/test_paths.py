@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from helpers import STRUCTURES, problem, structured_data, untuned
+from helpers import every_structure, every_trend, problem, structured_data, untuned
 from kernels.members import every_kernel
 from scipy import stats
 
@@ -75,8 +75,8 @@ def test_slopes_of_pairs_are_those_of_the_values(kernel, d):
             np.testing.assert_allclose(paired(kernel, X, Z, a, b), slope, rtol=1e-4, atol=2e-4)
 
 
-@pytest.mark.parametrize("trend", [None, "constant", "linear"])
-@pytest.mark.parametrize("structure", STRUCTURES)
+@every_trend
+@every_structure
 def test_one_solve_gives_the_covariance_of_the_prior_part(structure, trend):
     smoother, queries = problem(structure, trend)
     expected = smoother.evaluate_jointly(queries)[2]
@@ -117,8 +117,8 @@ def test_values_and_derivatives_have_their_joint_covariance(trend, own):
         np.testing.assert_allclose(*eigenvalues, atol=1e-5)
 
 
-@pytest.mark.parametrize("trend", [None, "constant", "linear"])
-@pytest.mark.parametrize("structure", STRUCTURES)
+@every_trend
+@every_structure
 def test_the_factor_of_the_visited_points_is_that_of_the_model_covariance(structure, trend):
     smoother, queries = problem(structure, trend)
     expected = smoother.evaluate_jointly(queries)[2]

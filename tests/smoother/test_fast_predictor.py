@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from helpers import problem
+from helpers import every_structure, every_trend, problem
 
 from wienerkernel import RBF, FeatureMap, Linear, Matern, Periodic, Polynomial, RationalQuadratic
 from wienerkernel.smoother import Smoother
@@ -28,10 +28,8 @@ def assert_agrees(smoother, X, s2=S2, **tolerance):
         np.testing.assert_allclose(model_part, expected[2], **tolerance)
 
 
-@pytest.mark.parametrize(
-    "structure", ["distinct", "replicated", "scaled", "correlated", "other ridge", "other ridges"]
-)
-@pytest.mark.parametrize("trend", [None, "constant", "linear"])
+@every_structure
+@every_trend
 @pytest.mark.parametrize("n_outputs", [1, 3])
 def test_the_predictor_agrees_with_the_smoother(structure, trend, n_outputs):
     assert_agrees(*problem(structure, trend, n_outputs), **TOLERANCE)

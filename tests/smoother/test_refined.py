@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers import every_trend
 
 from wienerkernel import WienerKernelRegressor
 from wienerkernel.backend.linalg import NotPositiveDefiniteError
@@ -23,7 +24,7 @@ def problem(n=300, ridge=1e-3, seed=0):
     )
 
 
-@pytest.mark.parametrize("trend", [None, "constant", "linear"])
+@every_trend
 @pytest.mark.parametrize("kernel", [3.0 * RBF(1.0), Matern(1.0, nu=1.5)], ids=str)
 def test_results_have_ten_digits(kernel, trend):
     samples, y, query = problem()

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers import every_trend
 
 from wienerkernel import RBF, Linear, Matern, NotPositiveDefiniteError
 from wienerkernel.smoother import Smoother
@@ -34,7 +35,6 @@ def fitted(kernel, X, Y, ridge, trend=None):
 
 CASES = ["distinct", "replicated", "several outputs", "one row", "one place", "one column"]
 every_case = pytest.mark.parametrize("case", CASES)
-every_trend = pytest.mark.parametrize("trend", [None, "constant", "linear"])
 every_kernel = pytest.mark.parametrize("kernel", [1.7 * RBF(0.9) + 0.2 * Matern(1.1), Linear() + RBF(0.5)])
 
 

@@ -5,7 +5,7 @@ import tracemalloc
 import mpmath
 import numpy as np
 import pytest
-from helpers import structured_data, two_kernels
+from helpers import every_structure, every_trend, structured_data, two_kernels
 
 from wienerkernel import RBF, NotPositiveDefiniteError
 from wienerkernel.smoother import Smoother
@@ -54,11 +54,6 @@ def problem(structure, trend, n_outputs=1):
     samples, kernel = Samples.collapse(X, regularizer, scale), two_kernels()
     dense = Dense(kernel, X, Y, regularizer, scale, trend, samples.places)
     return Smoother(kernel, samples, Y, trend), dense, Z
-
-
-STRUCTURES = ["distinct", "replicated", "scaled", "correlated", "other ridge"]
-every_structure = pytest.mark.parametrize("structure", STRUCTURES)
-every_trend = pytest.mark.parametrize("trend", [None, "constant", "linear"])
 
 
 @every_structure
