@@ -236,7 +236,8 @@ class PolynomialLaw(Noise):
     def _quantile(self, below: FloatArray, above: FloatArray) -> FloatArray:
         """The y with P(M <= y) = below and P(M > y) = above, from the smaller of the two."""
         if len(self.up) == 1:
-            xi = np.where(below < above, *(f(q) for f, q in self._monotone_tails(below, above)))
+            lower, upper = (self.germ.ppf, self.germ.isf) if self.up[0] else (self.germ.isf, self.germ.ppf)
+            xi = np.where(below < above, lower(below), upper(above))
             finite = np.isfinite(xi)
             y = self._evaluate(np.where(finite, xi, 0.0))[0]
             at_end = np.where(xi > self.median, self.at_right[0], self.at_left[0])
@@ -258,12 +259,6 @@ class PolynomialLaw(Noise):
         ends = self.support()
         y = np.where(inside, y, np.where(below <= 0, ends[0], ends[1]))
         return np.where((below >= 0) & (above >= 0), y, np.nan)
-
-    def _monotone_tails(self, below: FloatArray, above: FloatArray) -> Any:
-        """Quantile functions of the germ and their levels, for small ``below`` and for small ``above``."""
-        if self.up[0]:
-            return (self.germ.ppf, below), (self.germ.isf, above)
-        return (self.germ.isf, below), (self.germ.ppf, above)
 
     def _extreme(self, level: FloatArray, choose: Callable[..., FloatArray]) -> FloatArray:
         """Smallest or largest p over a central interval of the germ that excludes half of the level."""
