@@ -514,18 +514,16 @@ class TestBadInput:
     )
     def test_noise(self, noise, message):
         with pytest.raises(ValueError, match=message):
-            WienerKernelRegressor(tuning=None, trend=None).fit(*self.DATA, input_noise=noise)
+            untuned(*self.DATA, trend=None, input_noise=noise)
 
     def test_no_noisy_column_is_no_noise(self):
-        model = WienerKernelRegressor(tuning=None, trend=None).fit(*self.DATA, input_noise=[None, None])
+        model = untuned(*self.DATA, trend=None, input_noise=[None, None])
         assert model.posterior_.input_noise is None
 
     def test_settings_that_are_not_linear_in_y(self):
         for setting in ({"loss": "absolute"}, {"approximation": "neighbors"}):
             with pytest.raises(ValueError, match="input_noise needs"):
-                WienerKernelRegressor(tuning=None, trend=None, noise="norm(0, 1)", **setting).fit(
-                    *self.DATA, input_noise="norm(0, 0.1)"
-                )
+                untuned(*self.DATA, trend=None, noise="norm(0, 1)", input_noise="norm(0, 0.1)", **setting)
 
     def test_arrays_of_other_libraries(self):
         torch = pytest.importorskip("torch")
