@@ -237,6 +237,16 @@ def test_everything_that_a_model_says_is_in_units_of_the_output():
     same(chaos.var(), single.predict_distribution(Z).chaos().var(), 2)
 
 
+def test_common_quantiles_are_computed_once_for_all_outputs(monkeypatch):
+    _, both = twice()
+    law, asked = both.predict_distribution(Z), []
+    ppf = law.law.ppf
+    monkeypatch.setattr(law.law, "ppf", lambda q: asked.append(np.shape(q)) or ppf(q))
+    assert law.ppf(0.9).shape == law.interval()[0].shape == (9, 2)
+    assert law.ppf(np.full((3, 1, 1), 0.9)).shape == (3, 9, 2)
+    assert asked == [(1, 1), (1, 1), (1, 3, 1)]
+
+
 def test_scores_are_those_of_the_single_outputs():
     single, both = twice("laplace")
     X, y = samples(20, seed=2)[0], samples(20, seed=2)[1][:, 0]

@@ -163,6 +163,9 @@ def test_several_outputs_are_so_many_single_ones(data):
         Y_law.ppf(np.array([0.1, 0.9])[:, None, None])[:, :, 1], y_law.ppf([[0.1], [0.9]]), rtol=1e-9
     )
     np.testing.assert_allclose(Y_law.cdf(Y_law.mean())[:, 1], y_law.cdf(y_law.mean()), rtol=1e-9)
+    for method, argument in ((Y_law.ppf, 0.9), (Y_law.isf, np.full((4, 1, 1), 0.3)), (Y_law.cdf, 0.5)):
+        value, error = method(argument, return_error=True)
+        assert value.shape == error.shape == (*np.shape(argument)[:1], 11, 3)
     assert model.predict_quantiles(Z, [0.1, 0.5, 0.9]).shape == (11, 3, 3)
     assert Y_law.chaos().coefficients.shape == (11, 3, 31)
     one_column = untuned(X, Y[:, :1])

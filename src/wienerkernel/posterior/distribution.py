@@ -13,6 +13,7 @@ from .._typing import FloatArray, IntArray, RandomState
 from ..backend import arrays
 from ..chaos import ChaosForm
 from ..law import LinearCombination
+from ..law.arguments import as_levels
 from ..law.mixed import MixedLaw
 from ..noise.base import Noise, as_generator
 from ..notebook import distribution_html, distribution_text
@@ -140,7 +141,9 @@ class PredictiveDistribution:
             x = (x - self.mu) / self.scale
         if self.mu.ndim == 1:
             return function(x, **options)
-        x = np.broadcast_to(x, np.broadcast_shapes(x.shape, self.shape))
+        x = np.atleast_2d(x)
+        if x.shape[-1] > 1:  # otherwise all outputs have one law, up to their scales
+            x = np.broadcast_to(x, np.broadcast_shapes(x.shape, self.shape))
         result = function(np.moveaxis(x, -1, 0), **options)
         if isinstance(result, tuple):
             return tuple(np.moveaxis(part, 0, -1) for part in result)
@@ -168,7 +171,8 @@ class PredictiveDistribution:
     def _quantile(self, function: Callable[..., Any], q: ArrayLike, **options: Any) -> Any:
         result = self._evaluate(function, q, False, **options)
         if isinstance(result, tuple):
-            return result[0] * self.scale + self.mu, result[1]
+            value = result[0] * self.scale + self.mu
+            return value, np.broadcast_to(result[1], value.shape)
         return result * self.scale + self.mu
 
     def ppf(self, q: ArrayLike, **options: Any) -> Any:
@@ -181,8 +185,8 @@ class PredictiveDistribution:
 
     def interval(self, confidence: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Equal-tailed interval."""
-        lower, upper = self.law.interval(confidence)
-        return self.mu + self._spread(lower), self.mu + self._spread(upper)
+        tail = 0.5 * (1 - as_levels("confidence", confidence))
+        return self.ppf(tail), self.isf(tail)
 
     def hdi(self, confidence: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Shortest interval, for skewed laws."""

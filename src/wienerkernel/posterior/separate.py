@@ -117,7 +117,7 @@ class StackedDistribution(PredictiveDistribution):
         return np.stack([part.mu for part in self.parts], axis=-1)
 
     mean, var, skewness, kurtosis = map(_of_all, ("mean", "var", "skewness", "kurtosis"))
-    cumulant, interval, hdi = map(_of_all, ("cumulant", "interval", "hdi"))
+    cumulant, hdi = map(_of_all, ("cumulant", "hdi"))
     pdf, logpdf, cdf, sf, ppf, isf = map(_at, ("pdf", "logpdf", "cdf", "sf", "ppf", "isf"))
 
     def rvs(self, size: int = 1, random_state: RandomState = None) -> FloatArray:

@@ -72,10 +72,6 @@ class TransformedDistribution(PredictiveDistribution):
     def isf(self, q: ArrayLike, **options: Any) -> Any:
         return self._back(self.base.isf(q, **options))
 
-    def interval(self, confidence: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        low, high = self.base.interval(confidence)
-        return self.transform.inverse(low), self.transform.inverse(high)
-
     def hdi(self, confidence: float = 0.95) -> tuple[FloatArray, FloatArray]:
         return shortest(self.ppf, self.isf, np.asarray(confidence, dtype=float), self.shape)
 
