@@ -143,7 +143,9 @@ def test_the_factor_of_the_visited_points_is_that_of_the_model_covariance(struct
 
 @pytest.mark.parametrize("features", ["auto", None])
 @pytest.mark.parametrize(
-    "kernel", [RBF(2.0), 2.0 * Matern(2.0), Polynomial(2, 1.0, 2.0)], ids=["rbf", "matern", "poly"]
+    "kernel",
+    [RBF(2.0), 2.0 * Matern(2.0), Polynomial(2, 1.0, 2.0), RBF(2.0) + FeatureMap(np.sin)],
+    ids=["rbf", "matern", "poly", "map"],
 )
 def test_a_path_is_one_function(kernel, features):
     X = np.linspace(-3, 3, 8)[:, None]
@@ -164,6 +166,17 @@ def test_points_that_the_visited_ones_determine_are_not_divided_by():
     values = paths(np.broadcast_to(near, (50, 40, 1)), own=True)
     assert np.max(np.abs(np.diff(values, axis=1))) < 1e-4
     assert np.max(np.abs(paths([[4.9]]))) < 30
+
+
+def test_small_variances_are_not_lost_in_single_precision():
+    X = np.linspace(-5, 5, 60)[:, None]
+    model = WienerKernelRegressor(2.0 * Matern(2.0), noise="norm(0, 0.05)", trend=None, tuning=None)
+    queries, n = np.linspace(-4, 4, 7)[:, None] + 0.05, 4000
+    parts = model.fit(X, np.sin(X[:, 0])).uncertainty(queries)
+    assert np.all(parts.model < 0.005)
+    single = model.set_params(dtype="float32").fit(X, np.sin(X[:, 0]))
+    values = single.sample_paths(n, random_state=0)(queries)
+    np.testing.assert_allclose(values.var(axis=0), parts.epistemic, rtol=4 * np.sqrt(2 / n))
 
 
 @pytest.mark.parametrize("trend", [None, "linear"])

@@ -18,8 +18,9 @@ from .prior_root import PriorRoot
 
 __all__ = ["FeatureResidual", "VisitedResidual", "swapped"]
 
-SKIPPED = 5e4
-"""A variance below this many units of rounding of k(x, x) is that of a point which the visited ones determine."""
+SKIPPED = 0.7
+"""A variance below this power of the unit of rounding, relative to k(x, x), is that of a point which the visited ones
+determine: 1e-11 in double precision, 1e-5 in single."""
 
 
 class FeatureResidual:
@@ -83,7 +84,7 @@ class VisitedResidual:
         self.expected = expected  # number of points of their own that memory is reserved for
         places = smoother.places
         eps = float(arrays.namespace(places).finfo(places.dtype).eps)
-        self.tolerance = SKIPPED * eps
+        self.tolerance = eps**SKIPPED
         self.shared = arrays.filled((0, places.shape[1]), 0.0, places)
         self.root = np.empty((0, 0))  # Cholesky factor of C at the shared points
         self.shared_kinds: list[int | None] = []  # the inputs that they are derivatives by, None for values
@@ -114,14 +115,15 @@ class VisitedResidual:
     def _covariance(self, X: Array, kinds: list[int | None], Z: Array, others: list[int | None]) -> Array:
         """k of points X (..., m, d) and Z (..., h, d), or its derivatives where their kinds say so; (..., m, h)."""
         kernel, xp = self.smoother.kernel, arrays.namespace(X)
+        if not others:
+            return arrays.filled((*X.shape[:-1], 0), 0.0, X)
         if not any(kind is not None for kind in (*kinds, *others)):
             return kernel(X, Z) if X.ndim == 2 else paired(kernel, X[..., :, None, :], Z[..., None, :, :])
         rows = []
         for a, m in _runs(kinds):
             x = X[..., m, :][..., :, None, :]
             row = [paired(kernel, x, Z[..., h, :][..., None, :, :], a, b) for b, h in _runs(others)]
-            empty = arrays.filled((*x.shape[:-2], 0), 0.0, X)
-            rows.append(xp.concat([empty, *row], axis=-1))
+            rows.append(xp.concat(row, axis=-1))
         return xp.concat(rows, axis=-2)
 
     def _normal(self, count: int) -> Array:
