@@ -390,6 +390,34 @@ def test_diverging_paths_are_reported():
     assert np.isfinite(r.states[:, 5]).all()
 
 
+def test_columns_that_do_not_vary_are_no_divergence():
+    X = np.column_stack(
+        [np.linspace(-2, 2, 9), np.full(9, 0.1)]
+    )  # the input was held; 0.1 is not the mean of such numbers
+    model = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.1)", tuning=None).fit(X, np.sin(X[:, 0]))
+    r = Dynamics(model).rollout([0.5], [[0.1], [0.3]], n_paths=5, random_state=0)
+    assert not r.diverged.any()
+    model.fit(np.ones((5, 1)), np.ones(5))
+    assert not Dynamics(model).rollout([1.0], steps=3, n_paths=5, random_state=0).diverged.any()
+
+
+def test_a_policy_does_not_see_diverged_paths(monkeypatch):
+    monkeypatch.setattr(simulation, "DIVERGED", 3.0)
+    X = np.random.default_rng(0).uniform(-1, 1, (20, 2))
+    model = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.1)", tuning=None).fit(X, 0.5 * X[:, 0])
+
+    class OneIsFar:
+        def rvs(self, size, random_state):
+            return np.where(np.arange(size) == 0, 20.0, 0.0)
+
+    def policy(k, x):
+        assert np.all(np.isfinite(x))
+        return 0 * x
+
+    with pytest.warns(UserWarning, match="1 of 40 paths diverge, the first at step 1"):
+        Dynamics(model).rollout(OneIsFar(), policy, 3, 40, causes=False, random_state=0)
+
+
 def test_states_that_leave_the_data_are_reported():
     X = np.linspace(-1, 1, 9)[:, None]
     model = WienerKernelRegressor(RBF(0.3), noise="norm(0, 0.01)", tuning=None, trend=None).fit(
@@ -532,6 +560,8 @@ def test_bad_arguments_are_refused():
         Dynamics.from_trajectories(np.arange(4.0), lags=4)
     with pytest.raises(ValueError, match="X must have at least one trajectory"):
         Dynamics.from_trajectories([])
+    with pytest.raises(ValueError, match="a trajectory must have at least one row"):
+        Dynamics.from_trajectories([np.arange(5.0), []])
     for empty in ({"lags": []}, {"model": []}):
         with pytest.raises(ValueError, match="must not be empty lists"):
             Dynamics.from_trajectories(np.arange(9.0), **empty)

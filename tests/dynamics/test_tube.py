@@ -129,6 +129,8 @@ def test_bad_arguments_are_refused():
     dynamics = driven()
     with pytest.raises(ValueError, match="feedback must have shape"):
         dynamics.tube([1.0, 0.0], U, feedback=[[1.0]])
+    with pytest.raises(ValueError, match="feedback must be finite"):
+        dynamics.tube([1.0, 0.0], U, feedback=[[np.nan, 0.0]])
     with pytest.raises(ValueError, match="inputs must be an array"):
         dynamics.tube([1.0, 0.0], lambda k, x: x, 3)
     tube = dynamics.tube([1.0, 0.0], U, check=0)

@@ -379,9 +379,8 @@ class Dynamics:
         def inputs_of(k: int) -> FloatArray:
             q = self.lags[1]
             if callable(values):
-                return np.broadcast_to(
-                    np.asarray(values(k, result.states[:, k]), dtype=float), (n_paths, self.n_inputs)
-                )
+                states = np.nan_to_num(result.states[:, k])  # a policy need not know paths that have diverged
+                return np.broadcast_to(np.asarray(values(k, states), dtype=float), (n_paths, self.n_inputs))
             return np.broadcast_to(values[k : k + q][::-1].ravel(), (n_paths, self.n_inputs * q))
 
         if of == "function":
@@ -468,6 +467,8 @@ class Dynamics:
         gain = np.asarray(np.zeros(shape) if feedback is None else feedback, dtype=float)
         if gain.shape not in (shape, shape[1:]):
             raise ValueError(f"feedback must have shape {shape[1:]} or {shape}, got {gain.shape}")
+        if not np.all(np.isfinite(gain)):
+            raise ValueError("feedback must be finite")
         tube = Tube(self, self.simulate_mean(x0, values, steps), values, np.broadcast_to(gain, shape))
         if check:
             tube.compare(int(check), random_state)

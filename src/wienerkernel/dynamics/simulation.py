@@ -136,8 +136,9 @@ def _transforms(parts: Sequence[Part]) -> tuple[Transform | None, ...]:
 
 
 def _bounds(data: FloatArray, factor: Any) -> tuple[FloatArray, FloatArray]:
-    """Mean of each column, and the distance from it from which on a path has diverged."""
-    return data.mean(axis=0), factor * np.maximum(np.ptp(data, axis=0), 1e-300)
+    """Mean of each column, and the distance from it from which on a path has diverged; infinite for constant columns."""
+    spread = np.ptp(data, axis=0)
+    return data.mean(axis=0), factor * np.where(spread > 0, spread, np.inf)
 
 
 def _on_scales(

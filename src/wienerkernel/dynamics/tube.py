@@ -211,8 +211,8 @@ class Tube:
         ----------
         direction : array-like of shape (n_x,)
             h.
-        eps : float
-            Probability of a violation.
+        eps : float or array-like of shape (steps + 1,)
+            Probability of a violation, of all steps or of each.
 
         Returns
         -------
