@@ -102,7 +102,7 @@ def _columns(values: Any) -> FloatArray:
     array = np.asarray(values, dtype=float)
     if array.ndim not in (1, 2):
         raise ValueError(f"a trajectory must have shape (T,) or (T, n), got {array.shape}")
-    if not array.size:
+    if not len(array):
         raise ValueError(f"a trajectory must have at least one row, got shape {array.shape}")
     return array.reshape(len(array), -1)
 
