@@ -138,6 +138,30 @@ def test_trajectories_and_inputs(run, driven, tmp_path):
     assert len(held[1].splitlines()) == 7
 
 
+def test_trajectories_that_start_at_other_times_have_one_season(run, tmp_path):
+    path, rng = tmp_path / "parts.csv", np.random.default_rng(0)
+    months = np.concatenate([np.arange(20), np.arange(27, 45)])
+    level = np.sin(2 * np.pi * months / 12) + 0.01 * rng.standard_normal(38)
+    labels = np.repeat(["a", "b"], [20, 18])
+    path.write_text(
+        "part,month,level\n"
+        + "".join(f"{a},{b},{c}\n" for a, b, c in zip(labels, months, level, strict=True))
+    )
+    arguments = (path, "-t", "level", "--trajectory", "part", "--season", 12, "--horizon", 6, "--paths", 50)
+    code, shown, said = run(*arguments, "--time", "month")
+    assert code == 0, said
+    found = [float(row["median"]) for row in csv.DictReader(shown.splitlines())]
+    np.testing.assert_allclose(found, np.sin(2 * np.pi * np.arange(45, 51) / 12), atol=0.1)
+    path.write_text(
+        "part,month,level\n"
+        + "".join(f"a,{k},{k}\n" for k in range(5))
+        + "".join(f"b,{2 * k},{k}\n" for k in range(5))
+    )
+    code, _, said = run(*arguments, "--time", "month")
+    assert code == 1
+    assert "must be the same in all trajectories, but are from 1 to 2" in said
+
+
 def test_a_season_and_the_report(run, tmp_path, monkeypatch):
     k = np.arange(72)
     x = np.sin(2 * np.pi * k / 12) + 0.05 * np.random.default_rng(2).standard_normal(72)

@@ -124,7 +124,9 @@ def forecast(
             U[-1] = np.concatenate([U[-1], ahead])
             waves = []
             if season is not None:
-                U = [np.hstack([u, seasonal_inputs(len(u), season)]) for u in U]
+                starts = _starts(times, clock)
+                phases = [seasonal_inputs(len(u), season, start=k) for u, k in zip(U, starts, strict=True)]
+                U = [np.hstack(pair) for pair in zip(U, phases, strict=True)]
                 orders = range(1, 1 + (U[0].shape[1] - len(drivers)) // 2)
                 waves = [f"season, {wave} {k}" for k in orders for wave in ("cosine", "sine")]
             system = Dynamics.from_trajectories(
@@ -216,7 +218,19 @@ def _read(
                 f"{data}: column {time!r} must increase in equal steps, but goes from {start} to {end} where the usual "
                 f"step is {np.median(steps):g}{unit}; without --time, each row is a step"
             )
+    usual = [np.median(np.diff(_in_months(t, clock)[0])) for t in times if len(t) > 1]
+    if usual and max(usual) > 1.01 * min(usual):
+        raise ValueError(
+            f"{data}: the steps of column {time!r} must be the same in all trajectories, but are from {min(usual):g} "
+            f"to {max(usual):g}"
+        )
     return [part[:, :n] for part in parts], [part[:, n : n + len(inputs)] for part in parts], times, clock
+
+
+def _starts(times: list[FloatArray], clock: Column | None) -> list[int]:
+    """Steps from the start of the first trajectory to that of each, for seasons to have one phase; 0 without times."""
+    known = [_in_months(t, clock)[0] for t in times]
+    return [round((t[0] - known[0][0]) / (t[1] - t[0])) if len(t) > 1 else 0 for t in known]
 
 
 def _in_months(times: FloatArray, clock: Column | None) -> tuple[FloatArray, Callable[[float], str] | None]:
