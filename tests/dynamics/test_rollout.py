@@ -388,6 +388,9 @@ def test_diverging_paths_are_reported():
     assert r.diverged.all()
     assert np.isnan(r.states[:, -1]).all()
     assert np.isfinite(r.states[:, 5]).all()
+    assert np.isfinite(r.distribution(5).mean())
+    with pytest.raises(ValueError, match="all paths have diverged by this step"):
+        r.quantiles([0.5])
 
 
 def test_columns_that_do_not_vary_are_no_divergence():

@@ -54,6 +54,8 @@ class StateDistribution:
         transforms: Sequence[Transform | None],
     ) -> None:
         kept = np.all(np.isfinite(states), axis=1)
+        if not np.any(kept):
+            raise ValueError("all paths have diverged by this step: only earlier ones have a distribution")
         self.states = states[kept]
         self._columns = [
             _Column(
