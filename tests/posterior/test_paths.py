@@ -329,6 +329,12 @@ def test_torch_tensors_give_the_paths_of_numpy_arrays():
         values = theirs(torch.tensor(points), own=own)
         assert isinstance(values, torch.Tensor)
         np.testing.assert_allclose(values.numpy(), ours(points, own=own), atol=1e-6)
+    model.set_params(noise="norm(0, 0.1)", transform="log")
+    gradients = [
+        model.fit(x, y).sample_paths(3, random_state=0).gradient(x[:3])
+        for x, y in ((X, np.exp(Y[:, 0])), (torch.tensor(X), torch.tensor(np.exp(Y[:, 0]))))
+    ]
+    np.testing.assert_allclose(*gradients, rtol=1e-6)
 
 
 def test_bad_arguments_are_refused():

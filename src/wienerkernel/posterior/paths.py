@@ -224,7 +224,7 @@ class SamplePaths:
         values = xp.moveaxis(self._functions.own(x), 2, 1) if own else self._functions.common(x)
         values = self._in_units(values)
         if self._posterior.transform is not None:
-            values = self._posterior.transform.inverse(values)
+            values = self._posterior.transform.inverse(arrays.as_numpy(values))
         return values[:, 0] if single else values
 
     def gradient(self, X: ArrayLike, own: bool = False) -> Array:
@@ -246,5 +246,6 @@ class SamplePaths:
         gradient = self._in_units(self._functions.gradient(x, own))
         if self._posterior.transform is not None:
             y = self(x, own)
-            gradient = gradient * np.exp(-self._posterior.transform.log_derivative(y))[..., None]
+            slope = np.exp(-self._posterior.transform.log_derivative(y))
+            gradient = arrays.as_numpy(gradient) * slope[..., None]
         return gradient[:, 0] if single else gradient
