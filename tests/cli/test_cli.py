@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import types
 
 import numpy as np
@@ -206,7 +207,6 @@ def test_every_kind_of_noise_can_be_fitted(noise, data, run, tmp_path):
     [
         (["--target", "z", "--inputs", "a"], "there is no column 'z'; the columns are a, b, y, note"),
         (["--target", "y", "--inputs", "a,c"], "there is no column 'c'; the columns are a, b, y, note"),
-        (["--target", "y"], "column 'note' has 30 different texts in 30 rows, such as 'run 0': too many for one input each; choose the input columns"),
         (["--target", "y", "--inputs", "a", "--kernel", "rbf([1, 2])", "--tuning", "none"], "length_scale has 2 entries"),
         (["--target", "y", "--inputs", "a", "-o", "/no/folder/m.wk"], "there is no folder /no/folder"),
     ],
@@ -256,9 +256,33 @@ def test_hints_about_inputs_are_given_for_columns_only(fails, tmp_path):
     for content in ("x,z,y\n", "x,z,y\n1,1,2\n"):
         (tmp_path / "d.csv").write_text(content)
         assert "--inputs" not in fails("fit", tmp_path / "d.csv", "-t", "y", "-o", tmp_path / "m.wk")
-    (tmp_path / "d.csv").write_text("x,it's,k g,y\n1,a,1,2\n1,a,2,3\n")
+    names = [f"k {i}" for i in range(21)]
+    rows = [f"{k},3{k}.1.2024,{','.join('012'[k] for _ in names)},{k % 2}" for k in range(3)]
+    (tmp_path / "d.csv").write_text("\n".join([f'"a,""b""",it\'s,{",".join(names)},y', *rows]))
     line = fails("fit", tmp_path / "d.csv", "-t", "y", "-o", tmp_path / "m.wk")
-    assert line.endswith("has the text 'a' in all rows; choose the input columns, --inputs 'x, k g'")
+    hint = ", ".join(['"a,""b"""', *names])
+    assert line.endswith(f"write dates as 2024-12-31; choose the input columns, --inputs '{hint}'")
+
+
+def test_columns_that_tell_nothing_are_left_out_unless_they_are_chosen(data, run, fails, tmp_path):
+    rows = data.read_text().splitlines()
+    full = ["unit,empty,one," + rows[0]] + [f"A,,1,{row}" for row in rows[1:]]
+    data.write_text("\n".join(full))
+    code, shown, said = run("fit", data, "-t", "y", *QUICK, "-o", tmp_path / "m.wk")
+    assert code == 0, said
+    assert shown.startswith("30 samples of y against a, b\n")
+    for name, reason in (
+        ("empty", "it has no value in 30 rows"),
+        ("unit", "it is the same in all rows"),
+        ("one", "it is the same in all rows"),
+        ("note", "its texts are mostly different"),
+    ):
+        assert f"note: column '{name}' is not used as an input: {reason}\n" in said
+    command = ["fit", data, "-t", "y", *QUICK, "-o", tmp_path / "n.wk", "--inputs"]
+    assert "has the text 'A' in all rows" in fails(*command, "a,unit")
+    assert "row 2, column 'empty': the cell is empty" in fails(*command, "a,empty")
+    assert "30 different texts in 30 rows, such as 'run 0': too many" in fails(*command, "a,note")
+    assert "against a, one\n" in run(*command, "a,one")[1]
 
 
 def test_copies_of_rows_and_identifiers_are_told(run, tmp_path):
@@ -1238,7 +1262,9 @@ def test_compare_ranks_models_and_says_whether_the_difference_is_clear(run, fail
     code, shown, said = run("compare", models["bad"], models["good"])
     assert code == 0, said
     lines = shown.splitlines()
-    assert lines[0] == "40 samples, each left out in turn; higher log scores and lower CRPS are better"
+    assert lines[0] == (
+        "40 samples, each left out in turn: total log score, higher is better, and mean CRPS, lower is better"
+    )
     assert lines[2].startswith(str(models["good"]))
     assert lines[-1].startswith(f"{models['good']} predicts better than {models['bad']}: the difference is ")
     assert "No clear difference" in run("compare", models["same"], models["good"])[1]
@@ -1247,7 +1273,7 @@ def test_compare_ranks_models_and_says_whether_the_difference_is_clear(run, fail
     assert found[1]["model"] == str(models["bad"])
     assert found[1]["log_score"] == pytest.approx(scores.log_score.sum())
     assert found[1]["crps"] == pytest.approx(scores.crps.mean())
-    assert "fitted to different samples: score others with --data" in fails(
+    assert "fitted to different samples: name a table to score them on, --data FILE" in fails(
         "compare", models["good"], models["other"]
     )
     (tmp_path / "new.csv").write_text("x,y\n0.5,0.4\n1.5,1.1\n3,0\n")
@@ -1291,6 +1317,32 @@ def test_progress_is_shown_line_by_line_where_there_is_no_terminal(data, run, tm
     assert re.search(r"fitting: evaluation 3, objective -?[\d.e-]+ per sample, \d+\.\d s", said)
     monkeypatch.setattr(console, "PIPED", 0.0)
     assert "fitting: evaluation 1, objective" in run(*command)[2]
+
+
+def test_long_lines_are_broken_between_words_on_a_terminal_only(capsys, monkeypatch):
+    line = "  noise      norm(scale=1), which has 1 word more than fits"
+    console.show(line)
+    assert capsys.readouterr().out == line + "\n"
+    terminal = Console(file=io.StringIO(), force_terminal=True, width=40)
+    monkeypatch.setattr(console, "RESULTS", terminal)
+    console.show(line + "\nnext")
+    assert terminal.file.getvalue().splitlines() == [
+        "  noise      norm(scale=1), which has 1",
+        "             word more than fits",
+        "next",
+    ]
+    terminal.file.truncate(0)
+    console.show_json(["w " * 40])
+    assert json.loads(terminal.file.getvalue().strip("\0")) == ["w " * 40]
+
+
+def test_slow_work_is_told_where_there_is_no_terminal(capsys, monkeypatch):
+    monkeypatch.setattr(console, "PIPED", 0.0)
+    with console.working("scoring"):
+        for thread in threading.enumerate():
+            if isinstance(thread, threading.Timer):
+                thread.join()
+    assert capsys.readouterr().err == "scoring ...\n"
 
 
 def test_shells_complete_commands_and_options():

@@ -218,7 +218,7 @@ def test_times_can_be_dates(run, tmp_path):
     path.write_text("\n".join(["day,level", *days[:9], *days[12:]]) + "\n")
     code, _, said = run(path, "-t", "level", "--time", "day")
     assert code == 1
-    assert "goes from 2024-02-09 to 2024-02-13 where the usual step is 1 days; without --time" in said
+    assert "goes from 2024-02-09 to 2024-02-13 where the usual step is 1 day; without --time" in said
     path.write_text("day,level\n" + "mon,1\ntue,2\n" * 5)
     assert "has texts, but --time needs numbers, or dates" in run(path, "-t", "level", "--time", "day")[2]
 

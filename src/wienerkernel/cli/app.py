@@ -32,7 +32,10 @@ def _version(wanted: bool) -> None:
 @app.callback(epilog="To get started: wienerkernel demo --out demo")
 def _commands(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+        bool,
+        typer.Option(
+            "--version", metavar="", callback=_version, is_eager=True, help="Show the version and exit."
+        ),
     ] = False,
 ) -> None:
     """Kernel regression under non-Gaussian noise: exact predictive distributions, and uncertainty by cause."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from .console import UsageError, argument, input_names, load_model, notes, option, show, working
+from .console import UsageError, argument, input_names, load_model, notes, option, show, show_json, working
 from .read import query
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ def compare(
             "the samples of the fits, each left out in turn",
         ),
     ] = None,
-    as_json: Annotated[bool, option("Print the scores as JSON.", None, True, "--json")] = False,
+    as_json: Annotated[bool, option("Print the scores as JSON.", "", True, "--json")] = False,
 ) -> None:
     """Compare models by log score and CRPS, best first.
 
@@ -50,11 +49,11 @@ def compare(
             reports = {name: model.score_report(*_held_out(model, data)) for name, model in fitted.items()}
         found = compared(reports)
     if as_json:
-        show(json.dumps(_rows(found), indent=2))
+        show_json(_rows(found))
         return
     n = next(iter(reports.values())).pit.shape[0]
-    source = "each left out in turn" if data is None else f"of {data}"
-    show(f"{n} samples, {source}; higher log scores and lower CRPS are better")
+    source = f"{n} samples, each left out in turn" if data is None else f"{n} samples of {data}"
+    show(f"{source}: total log score, higher is better, and mean CRPS, lower is better")
     show(str(found))
     show(_verdict(found))
 
@@ -96,7 +95,7 @@ def _check_same_samples(models: dict[str, WienerKernelRegressor]) -> None:
         found = _observations(models[other])
         if found.shape != y.shape or not np.allclose(found, y, rtol=1e-6, atol=1e-9 * np.ptp(y)):
             raise ValueError(
-                f"{first} and {other} were fitted to different samples: score others with --data"
+                f"{first} and {other} were fitted to different samples: name a table to score them on, --data FILE"
             )
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import csv
+import json
 import math
+import re
+import textwrap
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Timer
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -43,6 +47,7 @@ __all__ = [
     "scale_name",
     "searching",
     "show",
+    "show_json",
     "working",
 ]
 
@@ -92,7 +97,7 @@ def argument(text: str, metavar: str, default: str | bool = False) -> Any:
 
 RESULTS, MESSAGES = Console(soft_wrap=True), Console(stderr=True, soft_wrap=True)
 
-Force = Annotated[bool, option("Overwrite existing files.", None, True, "--force")]
+Force = Annotated[bool, option("Overwrite existing files.", "", True, "--force")]
 Model = Annotated[Path, argument("Model file written by `wienerkernel fit` or `save()`.", "MODEL")]
 OutputTable = Annotated[
     Path, option("Output table, CSV or Parquet; - writes standard output.", "FILE", True, "--output", "-o")
@@ -108,14 +113,34 @@ Scheduler = Annotated[
 Folder = Annotated[Path, option("Output folder; created if missing.", "FOLDER")]
 
 
-def show(text: Any = "", style: str | None = None) -> None:
+def show(text: str = "", style: str | None = None) -> None:
     """Print a result, on standard output."""
-    RESULTS.print(text, style=style, markup=False, highlight=False)
+    _print(RESULTS, text, style)
+
+
+def show_json(values: Any) -> None:
+    """Print results as JSON, on standard output."""
+    RESULTS.out(json.dumps(values, allow_nan=False, indent=2), highlight=False)
 
 
 def say(text: str, style: str | None = None) -> None:
     """Print a message, on standard error."""
-    MESSAGES.print(text, style=style, markup=False, highlight=False)
+    _print(MESSAGES, text, style)
+
+
+def _print(console: Console, text: str, style: str | None) -> None:
+    """Print lines; on a terminal, long ones are broken between words and continued below their text."""
+    if console.is_terminal:
+        text = "\n".join(_broken(line, console.width) for line in text.split("\n"))
+    console.print(text, style=style, markup=False, highlight=False)
+
+
+def _broken(line: str, width: int) -> str:
+    label = re.match(r" *(\S+ {2,})?", line)
+    indent = " " * (label.end() if label else 0)
+    return textwrap.fill(
+        line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def say_written(path: Path | str, what: str = "") -> None:
@@ -145,9 +170,14 @@ def notes() -> Iterator[None]:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show a spinner on a terminal."""
+    """Show a spinner on a terminal, otherwise one line if it takes more than a few seconds."""
     if not MESSAGES.is_terminal:
-        yield
+        timer = Timer(PIPED, say, (f"{what} ...",))
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
         return
     with MESSAGES.status(what):
         yield

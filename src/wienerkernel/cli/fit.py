@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -20,7 +19,7 @@ from .console import (
     option,
     say_written,
     searching,
-    show,
+    show_json,
     working,
 )
 from .figure import check_figure, draw_fit
@@ -148,9 +147,9 @@ def fit(
         Path | None, option("Figure of the fit and its diagnostics, PNG, PDF or SVG.", "FILE", "none")
     ] = None,
     verbose: Annotated[
-        bool, option("Show every evaluation of the objective.", None, True, "--verbose")
+        bool, option("Show every evaluation of the objective.", "", True, "--verbose")
     ] = False,
-    as_json: Annotated[bool, option("Print the summary as JSON.", None, True, "--json")] = False,
+    as_json: Annotated[bool, option("Print the summary as JSON.", "", True, "--json")] = False,
     force: Force = False,
 ) -> None:
     """Fit a model to a table of samples, save it, and print a summary."""
@@ -227,7 +226,7 @@ def fit(
                 draw_fit(model, samples, summary, plot, force)
             say_written(plot)
         if as_json:
-            show(json.dumps(summary, allow_nan=False, indent=2))
+            show_json(summary)
         else:
             show_summary(summary)
 

@@ -209,14 +209,18 @@ def _read(
     parts, n = np.split(values, cuts), len(states)
     times = [part[:, -1] if time else np.arange(1.0, len(part) + 1) for part in parts]
     for t in times:
-        steps = np.diff(_in_months(t, clock)[0])
+        known, as_month = _in_months(t, clock)
+        steps = np.diff(known)
         if len(steps) and (steps.min() <= 0 or steps.max() > 1.01 * steps.min()):
             row = int(np.argmax(np.abs(steps - np.median(steps))))
             start, end = (clock.text([at]) if clock else f"{at:g}" for at in t[row : row + 2])
-            unit = f" {clock.unit}" if clock and clock.kind == "date" else ""
+            usual = f"{np.median(steps):g}"
+            if clock and clock.kind == "date":
+                unit = clock.unit if as_month is None else "months"
+                usual += f" {unit.removesuffix('s') if usual == '1' else unit}"
             raise ValueError(
                 f"{data}: column {time!r} must increase in equal steps, but goes from {start} to {end} where the usual "
-                f"step is {np.median(steps):g}{unit}; without --time, each row is a step"
+                f"step is {usual}; without --time, each row is a step"
             )
     usual = [np.median(np.diff(_in_months(t, clock)[0])) for t in times if len(t) > 1]
     if usual and max(usual) > 1.01 * min(usual):

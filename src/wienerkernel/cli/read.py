@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 from warnings import warn
@@ -77,11 +78,16 @@ def read_samples(
         others = [name for name in (noise_scale, group) if name is not None]
         names = input_columns(table, targets, others, inputs)
         numeric = [*targets, *([noise_scale] if noise_scale else [])]
+        check_names(table.file, [*names, *targets, *others], table.names)
+        chunks = table.chunks()
+        first = list(islice(chunks, 1))
+        if inputs is None:
+            empty = (name for chunk in first for name in names if not chunk.present(name))
+            leave_out(names, {name: f"it has no value in {len(first[0])} rows" for name in empty})
         used = [*names, *targets, *others]
-        check_names(table.file, used, table.names)
         reader, numbers, labels, read = ColumnReader(names, largest() ** 0.5), [], [], 0
         with located(table.file, [] if inputs else names, numeric), remedy():
-            for chunk in table.chunks():
+            for chunk in chain(first, chunks):
                 read += len(chunk)
                 rows = chunk.complete(used) if drop else chunk
                 if len(rows):
@@ -89,7 +95,9 @@ def read_samples(
                     reader.add(rows)
                     labels += rows.texts(group) if group is not None else []
             check_number(table.file, read, sum(map(len, numbers)))
-            columns, X = reader.result()
+            if inputs is None:
+                leave_out(names, reader.useless())
+            columns, X = reader.result(names)
     values, n_y = np.concatenate(numbers), len(targets)
     tell_columns(columns, X, inputs is None)
     copies = len(X) - len(np.unique(np.column_stack([X, values]), axis=0))
@@ -124,7 +132,7 @@ def remedy() -> Iterator[None]:
 @contextmanager
 def located(file: str, names: Sequence[str], numeric: Sequence[str]) -> Iterator[None]:
     """Errors name the file, and how to leave out an input if they are about one of several that nobody chose."""
-    from ..io.tables import MissingValueError, shortened
+    from ..io.tables import MissingValueError, quoted
 
     try:
         yield
@@ -135,7 +143,7 @@ def located(file: str, names: Sequence[str], numeric: Sequence[str]) -> Iterator
         about = [name for name in (*numeric, *names) if f"column {name!r}" in str(error)]
         others, hint = [name for name in names if name not in about], ""
         if about and others and about[0] not in numeric:
-            hint = f"; choose the input columns, --inputs {shlex.quote(shortened(others))}"
+            hint = f"; choose the input columns, --inputs {shlex.quote(quoted(others))}"
         raise ValueError(f"{where}{error}{hint}") from None
 
 
@@ -183,6 +191,14 @@ def input_columns(
         known = ", ".join(map(repr, [*targets, *others]))
         raise ValueError(f"{table.file}: there is no column besides {known} to use as input")
     return names
+
+
+def leave_out(names: list[str], reasons: Mapping[str, str]) -> None:
+    """Remove columns from the inputs, with a note, unless there are no others."""
+    if len(reasons) < len(names):
+        for name, reason in reasons.items():
+            names.remove(name)
+            warn(f"column {name!r} is not used as an input: {reason}", stacklevel=3)
 
 
 def tell_columns(columns: Sequence[Column], X: FloatArray, chosen: bool) -> None:

@@ -48,7 +48,7 @@ def report(
 def explore(
     model: Annotated[Path | None, argument("Saved model.", "MODEL", "the paper's example")] = None,
     port: Annotated[int, option("Local port; 0 picks a free one.", **numeric(int, 0, 65535))] = 0,
-    browser: Annotated[bool, option("Open the page in the default browser.")] = True,
+    browser: Annotated[bool, option("Open the page in the default browser.", "")] = True,
 ) -> None:
     """Explore a model in the browser.
 

@@ -140,7 +140,7 @@ def _model_of_output(model: WienerKernelRegressor, k: int, X: FloatArray, y: Flo
     mean, std = unit * noise.mean(), unit * noise.std()
     return {
         "kernel": rounded(repr(_entry(model.kernel_, k))),
-        "noise": rounded(repr(noise)),
+        "noise": rounded(repr(noise)).partition(", mean")[0].strip("<>"),
         "output_scale": unit,
         "noise_mean": mean if abs(mean) > 1e-12 * std else 0.0,
         "noise_std": std,
@@ -303,7 +303,10 @@ def _level_and_transform(
             by = "the mean" if model.noise_level == "mean" else names[0] if len(names) == 1 else "the inputs"
             level = _output(model.predict_noise_scale(X), k)
             extent = f"between {level.min():.3g} and {level.max():.3g} times the noise"
-            how = f"varies with {by} {extent}" if level.max() > FLAT * level.min() else "practically constant"
+            varies = "varies" if (tuned.level_evidence or 0) > 0 else "may vary"
+            how = (
+                f"{varies} with {by} {extent}" if level.max() > FLAT * level.min() else "practically constant"
+            )
             yield "level", f"{how} ({evidence} compared with constant)"
         elif tuned.level_evidence is None:
             yield "level", "constant: too few samples to estimate a varying one"

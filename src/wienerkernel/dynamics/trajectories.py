@@ -141,7 +141,7 @@ def fitted(
     short = [k for k, x in enumerate(states) if len(x) <= max(lags)]
     if short:
         raise ValueError(
-            f"trajectory {short[0]} has {len(states[short[0]])} samples; lags {lags} need at least {max(lags) + 1}"
+            f"trajectory {short[0]} has {len(states[short[0]])} samples; {max(lags)} lags need at least {max(lags) + 1}"
         )
     rows = [_lagged(x, u, lags) for x, u in zip(states, inputs, strict=True)]
     Z, now, following = (np.concatenate([row[i] for row in rows]) for i in range(3))

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -208,10 +209,26 @@ class ColumnReader:
             else:
                 parts += chunk.texts(finding.name)
 
-    def result(self) -> tuple[list[Column], FloatArray]:
-        """The columns, and the inputs (n, d) of all rows."""
-        columns, values = [finding.column() for finding in self._found], []
-        for column, parts in zip(columns, self._parts, strict=True):
+    def useless(self) -> dict[str, str]:
+        """Columns that tell nothing about other rows, and why: constants and identifiers."""
+        reasons = {}
+        for finding, parts in zip(self._found, self._parts, strict=True):
+            values = set(np.concatenate(parts)[:, 0].tolist()) if finding.kind == "number" else set(parts)
+            if len(values) == 1:
+                reasons[finding.name] = "it is the same in all rows"
+            elif (
+                finding.kind == "category"
+                and len(values) > max(2, finding.rows // 2)
+                and not any(map(_is_mistaken, values))
+            ):
+                reasons[finding.name] = "its texts are mostly different"
+        return reasons
+
+    def result(self, names: Sequence[str] | None = None) -> tuple[list[Column], FloatArray]:
+        """The columns, all or some of them, and the inputs (n, d) of all rows."""
+        kept = [names is None or name in names for name in self.names]
+        columns, values = [finding.column() for finding in compress(self._found, kept)], []
+        for column, parts in zip(columns, compress(self._parts, kept), strict=True):
             if column.kind == "number":
                 values.append(np.concatenate(parts))
             else:
@@ -225,6 +242,11 @@ def _kind(chunk: Chunk, name: str) -> str:
     if chunk.is_numeric(name):
         return "number"
     return "date" if any(map(_is_date, chunk.present(name))) else "category"
+
+
+def _is_mistaken(text: str) -> bool:
+    """Whether a text was meant to be a number or a date."""
+    return bool(DATE_LIKE.fullmatch(text) or WITH_UNIT.fullmatch(text))
 
 
 def _is_date(text: str) -> bool:

@@ -36,6 +36,8 @@ __all__ = ["METHODS", "TuningResult", "tune"]
 METHODS = ("likelihood", "loo")
 FLAT = 1e-7
 """Largest derivative per sample with respect to a parameter that the data do not determine."""
+MENTIONED = 10
+"""Names of parameters that a warning lists at most."""
 RESIDUAL_ROUNDS = 2
 
 
@@ -344,10 +346,11 @@ class _Search:
             for k in np.flatnonzero(near & ~flat):
                 shown = float(np.exp(end[k]) if parameters.is_log[k] else end[k])
                 notes.append(f"{names[k]} ended at its {side} bound {shown:.3g}")
+        some = ", ".join(names[:MENTIONED]) + ", ..." * (len(names) > MENTIONED)
         if len(values) > n:
-            notes.append(f"{n} samples do not determine {len(values)} parameters ({', '.join(names)})")
+            notes.append(f"{n} samples do not determine {len(values)} parameters ({some})")
         if self.optimizer.message:
-            notes.append(f"the search for {', '.join(names)} did not converge: {self.optimizer.message}")
+            notes.append(f"the search for {some} did not converge: {self.optimizer.message}")
         if message := variance_at_odds(self.data, self.kernel):
             notes.append(message)
         outside = outside_support(self.data, parameters, values)

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..._typing import FloatArray
 from ..files import atomic_write
-from .base import NAMELESS, Chunk, MissingValueError, check_names, shortened
+from .base import NAMELESS, Chunk, MissingValueError, check_names, quoted, shortened
 from .csv_file import CsvTable, CsvWriter
 from .parquet_file import ParquetTable, ParquetWriter
 
@@ -30,6 +30,7 @@ __all__ = [
     "TableWriter",
     "check_names",
     "open_table",
+    "quoted",
     "read_numbers",
     "shortened",
     "table_writer",

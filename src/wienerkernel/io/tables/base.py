@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 
 from ..._typing import FloatArray
 
-__all__ = ["CHUNK", "NAMELESS", "Chunk", "MissingValueError", "check_names", "distinct", "shortened"]
+__all__ = [
+    "CHUNK",
+    "NAMELESS",
+    "Chunk",
+    "MissingValueError",
+    "check_names",
+    "distinct",
+    "quoted",
+    "shortened",
+]
 
 CHUNK = 2048
 """Rows per chunk."""
@@ -127,7 +136,14 @@ def distinct(file: str, names: list[str]) -> list[str]:
     return names
 
 
-def shortened(names: list[str]) -> str:
-    """Column names for a message, the first ones if there are many; those with commas in quotes, as in options."""
-    names = [f'"{name}"' if "," in name else name for name in names if name]
-    return ", ".join(names[:SHOWN]) + f", ... ({len(names)} in all)" * (len(names) > SHOWN)
+def quoted(names: Sequence[str]) -> str:
+    """Column names as in options: those with commas in double quotes."""
+    return ", ".join(
+        '"{}"'.format(name.replace('"', '""')) if "," in name else name for name in names if name
+    )
+
+
+def shortened(names: Sequence[str]) -> str:
+    """Column names for a message, the first ones if there are many."""
+    names = [name for name in names if name]
+    return quoted(names[:SHOWN]) + f", ... ({len(names)} in all)" * (len(names) > SHOWN)
