@@ -99,7 +99,7 @@ def test_a_series(run, series, tmp_path):
         rtol=1e-6,
         atol=1e-9,
     )
-    assert "variance of level at step 4: unexplored inputs" in shown
+    assert "variance of level at step 4: noise in the data" in shown
     assert figure.read_bytes().startswith(b"\x89PNG")
     again = Dynamics.load(saved).forecast(n_paths=300, random_state=0)
     np.testing.assert_array_equal(again.states, expected.states)

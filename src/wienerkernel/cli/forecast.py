@@ -20,6 +20,7 @@ from .console import (
     numeric,
     option,
     say_written,
+    searching,
     show,
     working,
 )
@@ -115,7 +116,7 @@ def forecast(
     with notes():
         X, U, times, clock = _read(data, states, drivers, time, trajectory)
         ahead = _future(future, drivers, horizon, U[-1])
-        with working("fitting and simulating"):
+        with searching("fitting"):
             import numpy as np
 
             from ..dynamics import Dynamics, seasonal_inputs
@@ -139,6 +140,7 @@ def forecast(
                 state_names=states,
                 input_names=drivers + waves,
             )
+        with working("simulating"):
             rollout = system.forecast(n_paths=paths, random_state=seed)
         from ..io.tables import table_writer
 
@@ -306,10 +308,17 @@ def _columns(rollout: Rollout, times: FloatArray, interval: float, clock: Column
     columns["state"] = list(rollout.names) * rollout.steps
     curves = {"mean": rollout.mean()[1:], "lower": lower, "median": median, "upper": upper}
     columns |= {name: values.ravel() for name, values in curves.items()}
-    if rollout.causes is not None:
-        for name, share in rollout.causes.shares.items():
-            columns[f"std_{name}"] = np.sqrt(np.maximum(share[1:], 0.0)).ravel()
+    for name, share in _shares(rollout).items():
+        columns[f"std_{name}"] = np.sqrt(np.maximum(share[1:], 0.0)).ravel()
     return columns
+
+
+def _shares(rollout: Rollout) -> dict[str, FloatArray]:
+    """Variances by cause, in the order in which figures show them; none of a rollout without causes."""
+    from ..dynamics.plotting import SHOWN
+
+    known = rollout.causes.shares if rollout.causes is not None else {}
+    return {cause: known[cause] for cause in SHOWN if cause in known}
 
 
 def _summarize(system: Dynamics, rollout: Rollout) -> None:
@@ -322,7 +331,7 @@ def _summarize(system: Dynamics, rollout: Rollout) -> None:
     for i, name in enumerate(rollout.names):
         total = rollout.causes.total[-1, i]
         shares = [
-            f"{SHOWN[cause][0]} {share[-1, i] / total:.0%}" for cause, share in rollout.causes.shares.items()
+            f"{SHOWN[cause][0]} {share[-1, i] / total:.0%}" for cause, share in _shares(rollout).items()
         ]
         together = rollout.causes.interaction[-1, i] / total
         show(
