@@ -1166,6 +1166,16 @@ def test_columns_without_a_name_and_row_numbers_are_told(name, run, tmp_path):
     assert "note: column 'id': row numbers? Leave it out with --inputs" in said
 
 
+def test_columns_without_a_name_at_the_end_are_left_out(run, tmp_path):
+    (tmp_path / "d.csv").write_text("x,y,,\n" + "".join(f"{k * k},{k % 3},,\n" for k in range(8)))
+    code, shown, said = run("fit", tmp_path / "d.csv", "-t", "y", *QUICK, "-o", tmp_path / "m.wk")
+    assert code == 0, said
+    assert "8 samples of y against x\n" in shown
+    assert "columns without a name are not used as inputs" in said
+    shown = run("predict", tmp_path / "m.wk", tmp_path / "d.csv", "--prefix", "p_")[1]
+    assert rows_of(shown)[0]["Unnamed: 3"] == ""
+
+
 def test_the_summary_is_json_if_asked_for(data, run, tmp_path):
     command = ["fit", data, "-t", "y", "--inputs", "a,b", *QUICK]
     code, shown, said = run(*command, "--json", "-o", tmp_path / "m.wk")

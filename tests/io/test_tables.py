@@ -53,6 +53,7 @@ def test_columns_come_in_the_order_they_are_asked_for(tmp_path):
     [
         ("x,y\n1,2\n3,abc\n", r"data.csv, row 3, column 'y': 'abc' is not a number$"),
         ("x,y\n1,2\n\n3,\n", r"row 4, column 'y': the cell is empty"),
+        ("x,y\n1,2 kg\n", r"'2 kg' is not a number; write numbers without a unit$"),
         ("x,y\n1,2\nNA,3\n", r"row 3, column 'x': 'NA' is not a number; every row needs a value here"),
         ("x,y\n1,nan\n", r"row 2, column 'y': nan is not a finite number"),
         ("x,y\n-inf,1\n", r"row 2, column 'x': -inf is not a finite number"),

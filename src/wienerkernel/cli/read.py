@@ -183,7 +183,12 @@ def input_columns(
         from ..io.tables import NAMELESS
 
         nameless = [name for name in table.names if NAMELESS.fullmatch(name)]
-        if nameless:
+        if len(nameless) > 1:
+            warn(
+                "columns without a name are not used as inputs: name them in the file to use them",
+                stacklevel=3,
+            )
+        elif nameless:
             what = f"column {nameless[0]!r}" if nameless[0] else "the column without a name"
             warn(f"{what} is not used as an input: name it in the file to use it", stacklevel=3)
         names = [name for name in table.names if name not in (*targets, *others, *nameless)]

@@ -18,6 +18,7 @@ import numpy as np
 from .._typing import FloatArray
 from ..text import number
 from .tables.base import Chunk, shortened
+from .tables.csv_file import WITH_UNIT
 
 __all__ = ["KINDS", "UNITS", "Column", "ColumnReader", "Finding", "columns_of", "encoded", "found_in"]
 
@@ -25,7 +26,6 @@ KINDS = ("number", "category", "date")
 UNITS = {"days": 86400.0, "hours": 3600.0, "seconds": 1.0}
 """Seconds per unit of elapsed time."""
 DATE_LIKE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}( .*)?")
-WITH_UNIT = re.compile(r"[+-]?\d+([.,]\d+)? ?[^\d\W]\S{0,5}")
 MOST_LEVELS = 50
 """Different texts that a one-hot column may have; it also needs two rows for each, on average."""
 

@@ -23,6 +23,7 @@ MISSING = ("", "na", "n/a", "nan", "null", "none")
 CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)
 GROUPING = re.compile(r"[\s_'’,]")
+WITH_UNIT = re.compile(r"[+-]?\d+([.,]\d+)? ?[^\d\W]\S{0,5}")
 
 
 class _CsvChunk(Chunk):
@@ -87,6 +88,9 @@ class CsvTable:
             raise ValueError(
                 f"{name} has control characters in a column name, {odd[:60]!r}; is it a CSV file?"
             )
+        nameless = [k for k, name in enumerate(self.names) if not name]
+        for k in nameless[1:]:  # as pandas calls them; spreadsheets leave empty columns at the end
+            self.names[k] = f"Unnamed: {k}"
         if all(map(_is_number, self.names)):
             raise ValueError(
                 f"{name}: the first row must hold the column names, got {', '.join(self.names[:5])}"
@@ -164,7 +168,9 @@ def _without_number(cell: str) -> str:
     what = f"{cell[:60]!r} is not a number"
     if plain.lower() in MISSING:
         return f"{what}; every row needs a value here"
-    return what + _hint(plain.removesuffix("%"))
+    return what + (
+        _hint(plain.removesuffix("%")) or "; write numbers without a unit" * bool(WITH_UNIT.fullmatch(plain))
+    )
 
 
 def _hint(plain: str) -> str:
