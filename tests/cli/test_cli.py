@@ -1129,7 +1129,7 @@ def test_replicates_of_a_group_have_the_same_input(messy, run, fails, tmp_path):
     code, _, said = run(*command, "-o", tmp_path / "m.wk")
     assert code == 0, said
     model = load(tmp_path / "m.wk")
-    assert "20 groups of replicates: inputs are averaged in each, by at most" in said
+    assert "20 groups of replicates: inputs are averaged in each, which changes temp, C by at most" in said
     samples, rows = (
         model.posterior_.smoother.samples,
         [row for row in rows_of(messy.read_text()) if row["temp, C"]],
@@ -1163,7 +1163,7 @@ def test_columns_without_a_name_and_row_numbers_are_told(name, run, tmp_path):
     assert code == 0, said
     assert "samples of y against id, a" in shown
     assert "is not used as an input: name it in the file to use it" in said
-    assert "note: column 'id': row numbers? Leave it out with --inputs" in said
+    assert "note: column 'id': these look like row numbers; unless they were measured, leave them out" in said
 
 
 def test_columns_without_a_name_at_the_end_are_left_out(run, tmp_path):
@@ -1222,8 +1222,8 @@ def test_the_verdict_is_about_the_inner_intervals_too(run, tmp_path):
     assert outer["low"] <= outer["fraction"] <= outer["high"] < 1
     assert inner["fraction"] > inner["high"]
     assert found["verdict"].startswith(
-        f"50% intervals are too wide: {inner['fraction']:.0%} of left-out samples in them, "
-        f"{outer['fraction']:.0%} of left-out samples in 90% intervals, and the inputs explain"
+        f"50% intervals are too wide: they contain {inner['fraction']:.0%} of left-out samples, "
+        f"90% intervals contain {outer['fraction']:.0%} of left-out samples, and the inputs explain"
     )
 
 

@@ -118,8 +118,10 @@ def test_trajectories_and_inputs(run, driven, tmp_path):
     out = tmp_path / "out.csv"
     arguments = [
         driven,
-        "--target",
-        "p,v",
+        "-t",
+        "p",
+        "-t",
+        "v",
         "--inputs",
         "u",
         "--trajectory",

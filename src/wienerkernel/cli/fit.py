@@ -220,7 +220,10 @@ def fit(
         with working("scoring"):
             summary = summarize(model, samples, collapsed)
         if plot is not None and collapsed:
-            warn("no figure is drawn: means and variances at the inputs are kept, not the rows", stacklevel=2)
+            warn(
+                "no figure is drawn: only means and variances at each input are kept, not the rows",
+                stacklevel=2,
+            )
         elif plot is not None:
             with working("drawing"):
                 draw_fit(model, samples, summary, plot, force)

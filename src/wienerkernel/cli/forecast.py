@@ -40,7 +40,10 @@ def forecast(
         Path, argument("Table with one row for each point in time, in order; CSV or Parquet.", "DATA")
     ],
     target: Annotated[
-        str, option("Columns with the states, comma-separated.", "NAMES", False, "--target", "-t")
+        list[str],
+        option(
+            "Columns with the states, comma-separated or with a -t each.", "NAMES", False, "--target", "-t"
+        ),
     ],
     horizon: Annotated[int, option("Number of steps to forecast.", **numeric(int, 1))] = 10,
     lags: Annotated[
@@ -58,8 +61,12 @@ def forecast(
         str | None, option("Column that names the trajectory of each row.", "NAME", "one trajectory")
     ] = None,
     inputs: Annotated[
-        str | None,
-        option("Columns with inputs that act from their row to the next, comma-separated.", "NAMES", "none"),
+        list[str] | None,
+        option(
+            "Columns with inputs that act from their row to the next, comma-separated or in several --inputs.",
+            "NAMES",
+            "none",
+        ),
     ] = None,
     future: Annotated[
         Path | None,
@@ -112,7 +119,7 @@ def forecast(
             may_write(path, force)
     if figure is not None:
         check_figure(figure, force)
-    states, drivers = listed(target), listed(inputs or "")
+    states, drivers = listed(target), listed(inputs or [])
     with notes():
         X, U, times, clock = _read(data, states, drivers, time, trajectory)
         ahead = _future(future, drivers, horizon, U[-1])
@@ -186,9 +193,7 @@ def _read(
         named = ", ".join([*names, *clocks])
         raise UsageError(f"a column is named twice among --target, --inputs and --time: {named}")
     with working(f"reading {data}"), open_table(data) as table:
-        if trajectory is not None and trajectory not in table.names:
-            raise ValueError(f"{table.file}: there is no column {trajectory!r}")
-        check_names(table.file, [*names, *clocks], table.names)
+        check_names(table.file, [*names, *clocks, *([trajectory] if trajectory else [])], table.names)
         rows, labels, reader = [], [], ColumnReader(clocks, largest() ** 0.5)
         for chunk in table.chunks():
             rows.append(chunk.numbers(names, largest() ** 0.5))

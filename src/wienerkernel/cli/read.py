@@ -103,8 +103,8 @@ def read_samples(
     copies = len(X) - len(np.unique(np.column_stack([X, values]), axis=0))
     if copies > COPIES * len(X):
         warn(
-            f"{copies} of {len(X)} rows are copies of others: remove those that are no measurements of their own; they make scores too "
-            "good",
+            f"{copies} of {len(X)} rows are copies of others: remove those that are not separate measurements, because they make "
+            "the scores too good",
             stacklevel=2,
         )
     if group is not None:
@@ -228,7 +228,7 @@ def tell_columns(columns: Sequence[Column], X: FloatArray, chosen: bool) -> None
             and np.all(np.diff(X[:, at]) == 1)
             and X[0, at] in (0, 1)
         ):
-            what = "row numbers? Leave it out with --inputs unless it was measured"
+            what = "these look like row numbers; unless they were measured, leave them out with --inputs"
         elif np.abs(X[:, at]).max() >= 2.0**53 and np.all(X[:, at] == np.round(X[:, at])):
             what = "huge integers, rounded to 16 digits. Leave out identifiers with --inputs"
         else:
@@ -251,7 +251,7 @@ def tell_groups(groups: Groups, name: str, columns: Sequence[Column]) -> None:
     features = [feature for column in columns for feature in column.features]
     extent = groups.high.max(axis=0) - groups.low.min(axis=0)
     furthest = int(np.argmax(apart / np.maximum(extent, 1e-300)))
-    change = f"averaged in each, by at most {apart[furthest]:.3g} in {features[furthest]}"
+    change = f"averaged in each, which changes {features[furthest]} by at most {apart[furthest]:.3g}"
     warn(
         f"{len(groups.names)} groups of replicates: inputs are {change if apart.any() else 'equal in each'}",
         stacklevel=2,

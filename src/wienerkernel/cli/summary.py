@@ -190,7 +190,9 @@ def _verdict(found: dict[str, Any]) -> str:
     r2 = scores["r2"]
     if r2 is None:
         return f"{found['target']} is the same in all rows, so there is nothing to learn."
-    outer = f"{scores['coverage'][f'{LEVELS[-1]:g}']['fraction']:.0%} of left-out samples in 90% intervals"
+    outer = (
+        f"90% intervals contain {scores['coverage'][f'{LEVELS[-1]:g}']['fraction']:.0%} of left-out samples"
+    )
     wrong = [
         (float(level), part)
         for level, part in reversed(scores["coverage"].items())
@@ -208,7 +210,7 @@ def _verdict(found: dict[str, Any]) -> str:
         if level != LEVELS[-1]:
             which, shown = (
                 f"{level:.0%} intervals",
-                f"{part['fraction']:.0%} of left-out samples in them, {outer}",
+                f"they contain {part['fraction']:.0%} of left-out samples, {outer}",
             )
         trust = f"{which} are {much} {narrow}: {shown}"
     if r2 <= 0.05:
@@ -272,7 +274,7 @@ def _show_output(found: dict[str, Any], summary: dict[str, Any]) -> None:
             )
     scores = found.get("scores")
     if scores is None:
-        show("scores need held-out data: means and variances at the inputs are kept, not the rows")
+        show("scores need held-out data: only means and variances at each input are kept, not the rows")
         return
     of = f" of {scores['scored']} random samples" * (scores["scored"] < summary["samples"])
     show(f"leave-one-out scores{of}", style="bold")
