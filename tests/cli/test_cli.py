@@ -256,12 +256,17 @@ def test_hints_about_inputs_are_given_for_columns_only(fails, tmp_path):
     for content in ("x,z,y\n", "x,z,y\n1,1,2\n"):
         (tmp_path / "d.csv").write_text(content)
         assert "--inputs" not in fails("fit", tmp_path / "d.csv", "-t", "y", "-o", tmp_path / "m.wk")
-    names = [f"k {i}" for i in range(21)]
-    rows = [f"{k},3{k}.1.2024,{','.join('012'[k] for _ in names)},{k % 2}" for k in range(3)]
-    (tmp_path / "d.csv").write_text("\n".join([f'"a,""b""",it\'s,{",".join(names)},y', *rows]))
+    (tmp_path / "d.csv").write_text(
+        '"a,""b""",it\'s,k g,y\n' + "".join(f"{k},3{k}.1.2024,{k},0\n" for k in range(3))
+    )
+    hint = "write dates as 2024-12-31; choose the input columns"
     line = fails("fit", tmp_path / "d.csv", "-t", "y", "-o", tmp_path / "m.wk")
-    hint = ", ".join(['"a,""b"""', *names])
-    assert line.endswith(f"write dates as 2024-12-31; choose the input columns, --inputs '{hint}'")
+    quoted = '"a,""b"""'
+    assert line.endswith(f"{hint}, --inputs '{quoted}, k g'")
+    names = ",".join(f"k{i}" for i in range(21))
+    (tmp_path / "d.csv").write_text(f"when,{names},y\n31.1.2024{',1' * 22}\n30.1.2024{',2' * 22}\n")
+    line = fails("fit", tmp_path / "d.csv", "-t", "y", "-o", tmp_path / "m.wk")
+    assert line.endswith(f"{hint} with --inputs")
 
 
 def test_columns_that_tell_nothing_are_left_out_unless_they_are_chosen(data, run, fails, tmp_path):

@@ -132,7 +132,7 @@ def remedy() -> Iterator[None]:
 @contextmanager
 def located(file: str, names: Sequence[str], numeric: Sequence[str]) -> Iterator[None]:
     """Errors name the file, and how to leave out an input if they are about one of several that nobody chose."""
-    from ..io.tables import MissingValueError, quoted
+    from ..io.tables import SHOWN, MissingValueError, shortened
 
     try:
         yield
@@ -143,7 +143,10 @@ def located(file: str, names: Sequence[str], numeric: Sequence[str]) -> Iterator
         about = [name for name in (*numeric, *names) if f"column {name!r}" in str(error)]
         others, hint = [name for name in names if name not in about], ""
         if about and others and about[0] not in numeric:
-            hint = f"; choose the input columns, --inputs {shlex.quote(quoted(others))}"
+            given = (
+                f", --inputs {shlex.quote(shortened(others))}" if len(others) <= SHOWN else " with --inputs"
+            )
+            hint = f"; choose the input columns{given}"
         raise ValueError(f"{where}{error}{hint}") from None
 
 

@@ -213,7 +213,11 @@ class ColumnReader:
         """Columns that tell nothing about other rows, and why: constants and identifiers."""
         reasons = {}
         for finding, parts in zip(self._found, self._parts, strict=True):
-            values = set(np.concatenate(parts)[:, 0].tolist()) if finding.kind == "number" else set(parts)
+            if finding.kind == "number":
+                numbers = np.concatenate(parts)
+                values = {numbers.min(), numbers.max()}
+            else:
+                values = set(parts)
             if len(values) == 1:
                 reasons[finding.name] = "it is the same in all rows"
             elif (
@@ -226,7 +230,8 @@ class ColumnReader:
 
     def result(self, names: Sequence[str] | None = None) -> tuple[list[Column], FloatArray]:
         """The columns, all or some of them, and the inputs (n, d) of all rows."""
-        kept = [names is None or name in names for name in self.names]
+        wanted = set(self.names if names is None else names)
+        kept = [name in wanted for name in self.names]
         columns, values = [finding.column() for finding in compress(self._found, kept)], []
         for column, parts in zip(columns, compress(self._parts, kept), strict=True):
             if column.kind == "number":

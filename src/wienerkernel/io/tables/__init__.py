@@ -18,19 +18,19 @@ import numpy as np
 
 from ..._typing import FloatArray
 from ..files import atomic_write
-from .base import NAMELESS, Chunk, MissingValueError, check_names, quoted, shortened
+from .base import NAMELESS, SHOWN, Chunk, MissingValueError, check_names, shortened
 from .csv_file import CsvTable, CsvWriter
 from .parquet_file import ParquetTable, ParquetWriter
 
 __all__ = [
     "NAMELESS",
+    "SHOWN",
     "Chunk",
     "MissingValueError",
     "Table",
     "TableWriter",
     "check_names",
     "open_table",
-    "quoted",
     "read_numbers",
     "shortened",
     "table_writer",

@@ -13,16 +13,7 @@ from numpy.typing import NDArray
 
 from ..._typing import FloatArray
 
-__all__ = [
-    "CHUNK",
-    "NAMELESS",
-    "Chunk",
-    "MissingValueError",
-    "check_names",
-    "distinct",
-    "quoted",
-    "shortened",
-]
+__all__ = ["CHUNK", "NAMELESS", "SHOWN", "Chunk", "MissingValueError", "check_names", "distinct", "shortened"]
 
 CHUNK = 2048
 """Rows per chunk."""
@@ -136,14 +127,7 @@ def distinct(file: str, names: list[str]) -> list[str]:
     return names
 
 
-def quoted(names: Sequence[str]) -> str:
-    """Column names as in options: those with commas in double quotes."""
-    return ", ".join(
-        '"{}"'.format(name.replace('"', '""')) if "," in name else name for name in names if name
-    )
-
-
-def shortened(names: Sequence[str]) -> str:
-    """Column names for a message, the first ones if there are many."""
-    names = [name for name in names if name]
-    return quoted(names[:SHOWN]) + f", ... ({len(names)} in all)" * (len(names) > SHOWN)
+def shortened(names: list[str]) -> str:
+    """Column names for a message, the first ones if there are many; those with commas in quotes, as in options."""
+    names = ['"{}"'.format(name.replace('"', '""')) if "," in name else name for name in names if name]
+    return ", ".join(names[:SHOWN]) + f", ... ({len(names)} in all)" * (len(names) > SHOWN)
