@@ -104,6 +104,10 @@ def test_auto_finds_gamma_noise_on_either_side():
         assert np.sign(model.noise_.cumulants(3)[2]) == sign
         assert model.tuning_result_.shape_gain > 3
         assert model.noise_.mean() == pytest.approx(0.0, abs=1e-12)
+        shown = repr(model.tuning_result_)  # what was found, without the arrays behind it
+        assert "level=Level(kernel=RBF(" in shown
+        assert "np.float64" not in shown
+        assert len(shown) < 1200
 
 
 def test_auto_beats_normal_noise_on_new_data():

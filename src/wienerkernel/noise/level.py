@@ -8,7 +8,7 @@ of the typical level gives the uncertainty of the noise at x, which a constant l
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -37,9 +37,9 @@ class FittedMean:
     """The mean mu(x) = k(x)'dual + h(x)'coefficients of a fit, with h = 1 or (1, x): the input of a level that follows it."""
 
     kernel: Kernel
-    places: FloatArray
-    dual: FloatArray
-    coefficients: FloatArray
+    places: FloatArray = field(repr=False)
+    dual: FloatArray = field(repr=False)
+    coefficients: FloatArray = field(repr=False)
 
     def __call__(self, X: FloatArray) -> FloatArray:
         """mu at the rows of X, (m, 1)."""
@@ -58,10 +58,10 @@ class Level:
     """
 
     kernel: Kernel
-    points: FloatArray
-    factor: FloatArray
-    weights: FloatArray
-    covariance: FloatArray
+    points: FloatArray = field(repr=False)
+    factor: FloatArray = field(repr=False)
+    weights: FloatArray = field(repr=False)
+    covariance: FloatArray = field(repr=False)
     inputs: FittedMean | None = None
 
     @property

@@ -7,6 +7,7 @@ levels; its gradient is exact.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -259,7 +260,7 @@ def _maximize(
     """The best end of searches from the start and from random points around it, its value, and all evaluations."""
     y = objective.data.y
     # searches stop at changes relative to the value, which must not depend on the units of y
-    origin = -y.size * np.log(float(y.std()) or 1.0)
+    origin = -y.size * math.log(float(y.std()) or 1.0)
 
     def negative(values: FloatArray) -> tuple[float, FloatArray]:
         try:
