@@ -176,6 +176,20 @@ def test_the_audited_model_part_is_unbiased_with_a_true_standard_error():
         np.testing.assert_allclose(result.gain[i], np.sum((a * scale) ** 2), rtol=1e-9)
 
 
+def test_the_standard_error_holds_where_few_frequencies_have_most_of_the_energy():
+    kernel, rng = RBF(0.5), np.random.default_rng(0)
+    X, query = rng.uniform(size=(400, 3)), rng.uniform(size=(50, 3))
+    K, cross, squares = kernel(X), kernel(query, X), []
+    for seed in range(10):
+        smoother = feature_smoother(kernel, X, np.zeros((400, 1)), np.ones(400), None, 40, 0.1, 48, seed=seed)
+        F, f = smoother.inducing(X), smoother.inducing(query)
+        a = np.linalg.solve(F.T @ F + 0.1 * np.eye(F.shape[1]), f.T).T @ F.T
+        true = 1 - 2 * np.einsum("ij,ij->i", a, cross) + np.einsum("ij,ij->i", a @ K, a)
+        found = smoother.predict(query)
+        squares.append(((found.model - true) / found.standard_error) ** 2)
+    assert 0.5 < np.mean(squares) < 2.2  # 3.1 without regard to the leverage of single frequencies
+
+
 def test_sums_do_not_depend_on_chunks_and_keep_the_same_rows():
     X, y, scale, _ = problem(n=500)
     generator = np.random.default_rng(0)

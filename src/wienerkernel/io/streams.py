@@ -278,8 +278,9 @@ def _numbers(where: str, values: Any, names: Sequence[str] | None) -> FloatArray
     if not good.all():
         row, column = np.argwhere(~good)[0]
         name = column if names is None else repr(names[column])
+        cell = table[row].tolist()[column]
         raise ValueError(
-            f"{where}, row {row}, column {name}: {table[row, column]!r} is not a finite number that can be squared"
+            f"{where}, row {row}, column {name}: {cell!r} is not a finite number that can be squared"
         )
     return np.asarray(numbers, dtype=np.float64)
 

@@ -32,7 +32,7 @@ UNIFORM = 0.1
 """Part of the audit that is drawn uniformly, so that no weight is large."""
 ROUNDING = 1e-8
 """Variance outside the span, relative to k(x, x), that is as large as its rounding error."""
-TRIAL_ROWS = 200
+TRIAL_ROWS = 100
 """Rows on which the residual energy of the candidates is computed."""
 
 
@@ -182,13 +182,16 @@ class FeatureSmoother(Shared):
         own, error = (_energy(values) * weights for values in (own, factor[:, None] * own - z @ of_data))
         own_deviation = own - own.mean(axis=1, keepdims=True)
         deviation = error - error.mean(axis=1, keepdims=True)
-        spread = np.einsum("ij,ij->i", own_deviation, own_deviation)
         # at an inducing point |R_w(x)|^2 consists of rounding errors
-        spread += len(weights) * (ROUNDING * self.audit.variance) ** 2
+        spread = np.sum(own_deviation**2, axis=1) + len(weights) * (ROUNDING * self.audit.variance) ** 2
         slope = np.einsum("ij,ij->i", own_deviation, deviation) / spread
-        value = error.mean(axis=1) - slope * (own.mean(axis=1) - rest)
-        rest = deviation - slope[:, None] * own_deviation
-        variance = np.var(rest, axis=1, ddof=min(2, len(weights) - 1)) / len(weights)
+        gap = own.mean(axis=1) - rest
+        value = error.mean(axis=1) - slope * gap
+        # a few frequencies may have most of the energy: each is as far off as if it had been left out (HC3)
+        leverage = 1 / len(weights) + own_deviation**2 / spread[:, None]
+        deviation -= slope[:, None] * own_deviation
+        share = 1 / len(weights) - (gap / spread)[:, None] * own_deviation
+        variance = np.sum((share * deviation / np.maximum(1 - leverage, ROUNDING)) ** 2, axis=1)
         # the candidates are a random sample of all frequencies themselves
         combined = error - slope[:, None] * own
         apart = combined / weights - combined.mean(axis=1, keepdims=True)

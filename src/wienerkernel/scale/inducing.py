@@ -12,6 +12,7 @@ from .._typing import Array, FloatArray, IntArray
 from ..backend import arrays
 from ..backend.linalg import solve_lower
 from ..kernels import Kernel
+from ..kernels.tiles import CrossKernel
 from ..smoother.trend import Trend
 
 __all__ = ["Inducing", "choose_inducing"]
@@ -57,9 +58,13 @@ class Inducing:
         pivots = np.diagonal(self.factor) ** 2
         return bool(np.min(pivots) > STABLE * np.max(pivots))
 
+    @cached_property
+    def _cross(self) -> CrossKernel:
+        return CrossKernel(self.kernel, self.points)
+
     def __call__(self, X: FloatArray) -> FloatArray:
         """Features [phi(x), h(x)] at the rows of X, (m, p + q)."""
-        phi = solve_lower(self.factor, np.ascontiguousarray(self.kernel(X, self.points)))
+        phi = solve_lower(self.factor, np.ascontiguousarray(self._cross(X)))
         return np.asarray(self._with_trend(phi, X))
 
     def summands(self, X: Array) -> Array:
@@ -67,7 +72,7 @@ class Inducing:
 
         X may be an array of another library, on its device.
         """
-        values = self.kernel(X, arrays.like(self.points, X))
+        values = self._cross(X) if arrays.is_numpy(X) else self.kernel(X, arrays.like(self.points, X))
         if not self.deferred:
             values = solve_lower(arrays.like(self.factor, X), arrays.contiguous(values))
         return self._with_trend(values, X)
@@ -101,12 +106,14 @@ def choose_inducing(
         done = len(pivots)
         block = np.argsort(-rest, kind="stable")[: min(BLOCK, len(rest))]
         known = factor[:, :done]
-        columns = kernel(candidates, candidates[block]) - known @ known[block].T
-        chosen = _greedy(columns[block], max(ENOUGH * rest.max(), smallest))[: factor.shape[1] - done]
-        corner = np.linalg.cholesky(columns[block[chosen]][:, chosen])
-        new = solve_triangular(corner, columns[:, chosen].T, lower=True).T
+        among = kernel(candidates[block]) - known[block] @ known[block].T
+        chosen = _greedy(among, max(ENOUGH * rest.max(), smallest))[: factor.shape[1] - done]
+        taken = block[chosen]
+        columns = kernel(candidates, candidates[taken]) - known @ known[taken].T
+        corner = np.linalg.cholesky(among[np.ix_(chosen, chosen)])
+        new = solve_triangular(corner, columns.T, lower=True).T
         factor[:, done : done + len(chosen)] = new
-        pivots.extend(block[chosen].tolist())
+        pivots.extend(taken.tolist())
         rest = np.maximum(rest - np.einsum("ij,ij->i", new, new), 0.0)
         rest[pivots] = 0.0
     points = candidates[pivots]

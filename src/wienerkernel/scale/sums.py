@@ -178,27 +178,29 @@ def _products(
     gram: Any = None
     targets: Any = 0.0
     of_audit: Any = 0.0
+    weights = 1 / scale[:, None]
+    largest, equal = float(xp.max(weights)), bool(xp.all(weights == weights[0]))
+    # in single precision without units, in which numbers of 1e-20 would be lost
+    units = np.ones(inducing.number + len(inducing.trend.gradient))
     root = float(np.sqrt(audit.variance))
+    units[: inducing.number] = audit.variance if inducing.deferred else root
+    units = arrays.like(largest * units, X)
     widest = max(inducing.number, 2 * len(audit.frequencies))
     for part in arrays.slices(len(X), max(256, BLOCK // widest) if arrays.is_numpy(X) else CHUNK):
-        weight = 1 / scale[part, None]
-        F = inducing.summands(X[part])
-        if xp.any(weight != 1):
+        F, weight = inducing.summands(X[part]), weights[part]
+        if not equal or largest != 1:
             F *= weight
         if arrays.is_numpy(F):
             gram = dsyrk(1.0, F.T, beta=1.0, c=gram, lower=1, overwrite_c=1)
         else:
             gram = F.T @ F + (0.0 if gram is None else gram)
         targets += F.T @ (y[part] * weight)
-        # in single precision without units, in which numbers of 1e-20 would be lost
-        largest = float(xp.max(weight))
-        sizes = np.ones((F.shape[1], 1))
-        sizes[: inducing.number] = audit.variance if inducing.deferred else root
-        sizes = arrays.like(largest * sizes, X)
-        psi = audit.single(X[part]) * xp.astype(weight / largest, xp.float32)
-        single = xp.astype(F / sizes[:, 0], xp.float32).T @ psi
-        of_audit += xp.astype(single, xp.float64) * (largest * root * sizes)
-    return gram, targets, of_audit
+        psi = audit.single(X[part])
+        if not equal:
+            psi *= xp.astype(weight / largest, xp.float32)
+        F *= 1 / units
+        of_audit += xp.astype(xp.astype(F, xp.float32).T @ psi, xp.float64)
+    return gram, targets, of_audit * (largest * root * units[:, None])
 
 
 def chunks(X: Array, y: Array, scale: Array, first: int = 0) -> Iterator[Chunk]:
