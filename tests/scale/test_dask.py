@@ -166,9 +166,7 @@ def test_a_bad_row_is_an_error_that_names_it(client, tmp_path):
     table = frame()
     table.loc[700, "b"] = np.nan
     lazy = dd.from_pandas(table, npartitions=4)
-    with pytest.raises(
-        ValueError, match=r"X, partition 2, row 200, column 'b': .*nan.* is not a finite number"
-    ):
+    with pytest.raises(ValueError, match=r"X, partition 2, row 200, column 'b': nan is not a finite number"):
         model(Neighbors(20)).fit(lazy[["a", "b"]], lazy["y"])
 
 

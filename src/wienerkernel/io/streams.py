@@ -278,7 +278,7 @@ def _numbers(where: str, values: Any, names: Sequence[str] | None) -> FloatArray
     if not good.all():
         row, column = np.argwhere(~good)[0]
         name = column if names is None else repr(names[column])
-        cell = table[row].tolist()[column]
+        cell = table[row, column] if table.dtype.kind != "f" else float(table[row, column])
         raise ValueError(
             f"{where}, row {row}, column {name}: {cell!r} is not a finite number that can be squared"
         )
