@@ -26,8 +26,8 @@ __all__ = ["Centered", "LogDensity", "centered"]
 
 THETA = 0.28
 """Angle of the ray: well below pi/4, beyond which the normal part grows."""
-RAY_STEPS = ((0.07, False), (0.035, True))
-"""Steps, with errors below e^(-2 pi THETA / step) = 1e-11, and whether weights near zeros of phi are summed one by one."""
+RAY_STEPS = ((0.08, False), (0.04, True))
+"""Steps, with errors below e^(-2 pi THETA / step) = 3e-10, and whether weights near zeros of phi are summed one by one."""
 TAIL = 28.0
 """Terms below e^-28 = 7e-13 are left out."""
 CANCELLATION = 1e-5

@@ -202,14 +202,12 @@ class RayTable:
         part = values[:signs, low - 3 : high + 3]
         part = np.where(np.isfinite(part), part, -745.0)  # where phi is 0, or not known at all
         part = _derivative(part, self.step) if slopes else part[:, 3:-3]
-        windows = np.lib.stride_tricks.sliding_window_view(
-            np.stack([part.real, part.imag]).swapaxes(1, 2), self.points, axis=1
-        )  # (2, grid, sign, points)
-        flat = np.ascontiguousarray(windows).reshape(2, -1, self.points)
-        columns = signs * cells
-        result = np.empty((2, len(log_r), columns))
+        flat = np.stack([part.real, part.imag]).swapaxes(1, 2).reshape(2, -1)
+        size, columns = flat.shape[1] - signs * (self.points - 1), signs * cells
+        windows = np.stack([flat[:, signs * p :][:, :size] for p in range(self.points)], axis=1)
+        result, weights = np.empty((2, len(log_r), columns)), np.ascontiguousarray(weights.T)
         for k, at in enumerate(signs * (first - low)):  # a node shifts the whole row of cells
-            np.matmul(flat[:, at : at + columns], weights[:, k], out=result[:, k])
+            np.matmul(weights[k], windows[:, :, at : at + columns], out=result[:, k])
         if result.size <= MAX_SIZE:
             with self._lock:
                 if len(self._matrices) >= MAX_MATRICES:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,7 +25,7 @@ BLOCK = 2**14
 """and weights that enter a histogram at once: they stay in the cache."""
 KEPT = 2**18
 """Weights up to which their stencils, 64 bytes or more each, are kept."""
-CELLS = 64
+CELLS = 16
 """Histograms begin and end at multiples of this, so that one table serves many of them."""
 DIFFERENCE = 3e-5
 """Step of central differences in the logarithm of the argument."""
@@ -144,64 +145,82 @@ class Histogram:
             some.__dict__["sums"] = tuple(table[index] for table in self.sums)
         return some
 
-    def _blocks(self) -> Iterable[tuple[slice, FloatArray, tuple[IntArray, ...], IntArray, FloatArray]]:
+    def _blocks(self) -> Iterable[_Block]:
         """Blocks of rows, kept for the pullback if they are small."""
         return self._kept if self.weights.size <= KEPT else self._new_blocks()
 
     @cached_property
-    def _kept(self) -> list[tuple[slice, FloatArray, tuple[IntArray, ...], IntArray, FloatArray]]:
+    def _kept(self) -> list[_Block]:
         return list(self._new_blocks())
 
-    def _new_blocks(self) -> Iterator[tuple[slice, FloatArray, tuple[IntArray, ...], IntArray, FloatArray]]:
-        """Blocks of rows: small weights over their limit, and where the others are, in the block and in the histogram."""
-        rows = max(1, BLOCK // self.weights.shape[1])
+    def _new_blocks(self) -> Iterator[_Block]:
+        columns = self.weights.shape[1]
+        rows = max(1, BLOCK // columns)
         small, rough = self.limits
         for start in range(0, len(self.weights), rows):
             part = slice(start, start + rows)
-            weights = self.weights[part]
+            weights = self.weights[part].ravel()
             magnitude = np.abs(weights)
-            is_small = magnitude < small
-            chosen = np.nonzero(~is_small & (magnitude < rough) & (magnitude > 0))
-            below = np.where(is_small, weights, 0.0) / small if small else weights[:, :0]
+            below = np.flatnonzero(magnitude < small)
+            chosen = np.flatnonzero((magnitude >= small) & (magnitude < rough) & (magnitude > 0))
             position, stencils = stencil(np.log(magnitude[chosen]) / self.step - self.first, self.points)
+            position += self.cells * (chosen // columns)
             if self.signs == 2:
                 position *= 2
                 position += weights[chosen] < 0
-            position += self.signs * self.cells * chosen[0]
-            yield part, below, chosen, position, stencils
+            yield _Block(part, below, weights[below] / (small or 1.0), chosen, position, stencils)
 
     @cached_property
     def sums(self) -> tuple[FloatArray, FloatArray]:
         """Histograms (rows, signs * cells), and power sums (rows, DEGREE) of the small weights."""
-        rows, columns = len(self.weights), self.signs * self.cells
-        powers, mass = np.zeros((rows, DEGREE)), np.empty((rows, columns))
-        for part, below, (_, column), position, stencils in self._blocks():
-            power = below.copy()
-            for k in range(DEGREE if below.size else 0):
-                powers[part, k] = power @ self.counts
-                power *= below
-            block = mass[part]
-            block[:] = 0.0
-            counts = self.counts[column]
+        rows, columns = self.weights.shape
+        powers, mass = np.zeros((rows, DEGREE)), np.zeros((rows, self.signs * self.cells))
+        for block in self._blocks():
+            of_rows, of_cells = powers[block.rows], mass[block.rows].ravel()
+            counts = np.tile(self.counts, len(of_rows))
+            power, row = counts[block.small], block.small // columns
+            for k in range(DEGREE if len(row) else 0):
+                power *= block.ratio
+                of_rows[:, k] = np.bincount(row, power, minlength=len(of_rows))
+            counts = counts[block.chosen]
             for p in range(self.points):
-                mass_of = stencils[p] * counts
-                block.ravel()[:] += np.bincount(position + self.signs * p, mass_of, minlength=block.size)
+                of_cells += np.bincount(
+                    block.position + self.signs * p, block.stencils[p] * counts, minlength=of_cells.size
+                )
         return mass, powers
 
     def pullback(self, by_cell: FloatArray, by_power: FloatArray) -> FloatArray:
         """Interpolated ``by_cell`` at each weight, or the polynomial with coefficients ``by_power``: (rows, D)."""
-        result = np.empty(self.weights.shape)
-        for part, below, chosen, position, stencils in self._blocks():
-            block, cells = result[part], by_cell[part].ravel()
-            block[:] = 0.0
-            for k in range(DEGREE - 1 if below.size else -1, -1, -1):  # Horner
-                block += by_power[part, k, None]
-                block *= below
-            found = np.zeros(len(position))
+        result = np.zeros(self.weights.shape)
+        for block in self._blocks():
+            of_rows, cells = result[block.rows].ravel(), by_cell[block.rows].ravel()
+            value, coefficients = (
+                np.zeros(len(block.small)),
+                by_power[block.rows][block.small // result.shape[1]].T,
+            )
+            for k in range(DEGREE - 1 if len(value) else -1, -1, -1):  # Horner
+                value += coefficients[k]
+                value *= block.ratio
+            of_rows[block.small] = value
+            found = np.zeros(len(block.position))
             for p in range(self.points):
-                found += stencils[p] * cells[position + self.signs * p]
-            block[chosen] = found
+                found += block.stencils[p] * cells[block.position + self.signs * p]
+            of_rows[block.chosen] = found
         return result
+
+
+class _Block(NamedTuple):
+    """Some rows of weights, by their places in these rows: the small ones over their limit, and the others in the grid.
+
+    ``position`` is the first cell of a weight's stencil, counted through the histograms of all rows of the block.
+    """
+
+    rows: slice
+    small: IntArray
+    ratio: FloatArray
+    chosen: IntArray
+    position: IntArray
+    stencils: FloatArray
 
 
 class SumAtNodes:
