@@ -79,6 +79,8 @@ def _grid(tolerance: float, theta: float) -> _Grid:
         return _Grid(8, (1 / 48 if theta else 1 / 96,), 1e-13)
     if tolerance == NEAR_ZEROS:
         return _Grid(12, (1 / 96,), 1e-13)
+    if tolerance == COARSE:
+        return _Grid(8, (1 / 8, 1 / 20, 1 / 40, 1 / 80), tolerance)
     return _Grid(POINTS, (1 / 20, 1 / 40, 1 / 80), tolerance)
 
 
