@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import logsumexp
 
 from wienerkernel.law import AccuracyWarning, LinearCombination
+from wienerkernel.law.mixed import MixedLaw
 
 
 @pytest.mark.parametrize(
@@ -178,3 +180,20 @@ def test_progress_is_told_only_to_those_who_ask(monkeypatch, capsys):
     assert capsys.readouterr().err == ""
     LinearCombination("gamma(2)", weights, verbose=True).ppf(0.5)
     assert "5 of 5 rows" in capsys.readouterr().err
+
+
+def test_log_densities_go_on_where_densities_underflow():
+    """One outlier must not make the log score of a data set minus infinity."""
+    far = np.array([250.0, -1e4, 1e6])
+    exact = stats.norm(0, 5)
+    np.testing.assert_allclose(
+        LinearCombination("norm()", [3.0], normal_std=4.0).logpdf(far), exact.logpdf(far), rtol=2e-6
+    )
+    np.testing.assert_allclose(
+        LinearCombination("expon()", [1.0, 2.0]).logpdf([1470.0, 1500.0, 9e3]), [-735, -750, -4500], atol=0.1
+    )
+    scales = np.array([1.0, 3.0])
+    mixed = MixedLaw(LinearCombination("norm()", scales[:, None]), np.array([0.8, 0.2]))
+    expected = logsumexp(stats.norm(0, scales).logpdf(far[:, None]), axis=1, b=[0.8, 0.2])
+    np.testing.assert_allclose(mixed.logpdf(far), expected, rtol=2e-6)
+    assert LinearCombination("uniform()", [1.0, 1.0]).logpdf(3.0) == -np.inf

@@ -117,6 +117,19 @@ class Batch:
         value = np.where(below, at_low, np.where(above, at_high, value))
         return value, np.where(below | above, 0.0, error)
 
+    def log_density(self, y: FloatArray) -> FloatArray:
+        """Logarithm of the density where it underflows, by the saddle point; -inf at NaN and where there is none."""
+
+        def standardized(block: Block, part: slice, y: FloatArray) -> Pair:
+            scale = self.scale[part, None]
+            x, value = (y - self.start[part, None]) / scale, np.full(y.shape, -np.inf)
+            far = np.isfinite(x) & block.tails.covers(x, np.arange(len(x)))
+            if far.any():
+                value[far] = block.tails.log_density(x[far], np.nonzero(far)[0])
+            return value - np.log(scale), np.zeros(y.shape)
+
+        return self._by_rows(standardized, y)[0]
+
     def quantile(self, p: FloatArray, upper: NDArray[np.bool_]) -> Pair:
         """Smallest y with F(y) >= p, or with sf(y) <= p where ``upper``, and the error of the probability there."""
 

@@ -158,6 +158,9 @@ class LinearCombination(DerivedMethods):
         value, error = self._batch.values("pdf", np.asarray(y, dtype=float))
         return (value, error) if return_error else value
 
+    def _log_density(self, y: FloatArray) -> FloatArray:
+        return self._batch.log_density(y)
+
     @overload
     def cdf(self, y: ArrayLike, *, return_error: Literal[False] = False) -> FloatArray: ...
     @overload

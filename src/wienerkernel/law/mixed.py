@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize.elementwise import find_root
+from scipy.special import logsumexp
 
 from .._typing import FloatArray, IntArray, RandomState
 from ..noise.base import as_generator, cumulants_from_moments, moments_from_cumulants
@@ -66,6 +67,10 @@ class MixedLaw(DerivedMethods):
     def pdf(self, y: ArrayLike, *, return_error: bool = False) -> Any:
         """Density at y, broadcast against S."""
         return self._of_parts("pdf", y, return_error)
+
+    def _log_density(self, y: FloatArray) -> FloatArray:
+        parts = np.moveaxis(self.law._log_density(self._apart(y)), -1 - len(self.shape), -1)
+        return np.asarray(logsumexp(parts, axis=-1, b=self.probabilities))
 
     def cdf(self, y: ArrayLike, *, return_error: bool = False) -> Any:
         """P(Y <= y)."""

@@ -54,6 +54,13 @@ class SaddleTails:
         parts = [self._part(x[i : i + step], index[i : i + step]) for i in range(0, len(x), step)]
         return Values(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
+    def log_density(self, x: FloatArray, index: IntArray) -> FloatArray:
+        """Logarithm of the density by Daniels' approximation, to about 0.1 or a millionth of it."""
+        rows = self.rows.take(index)
+        c, curvature = saddle_point(rows, x)
+        value = rows.cgf(c[:, None])[:, 0] - c * x - 0.5 * np.log(2 * np.pi * curvature)
+        return np.where(np.isnan(value), -np.inf, value)
+
     def _part(self, x: FloatArray, index: IntArray) -> Values:
         rows = self.rows.take(index)
         c, curvature = saddle_point(rows, x)

@@ -194,10 +194,8 @@ class Histogram:
         result = np.zeros(self.weights.shape)
         for block in self._blocks():
             of_rows, cells = result[block.rows].ravel(), by_cell[block.rows].ravel()
-            value, coefficients = (
-                np.zeros(len(block.small)),
-                by_power[block.rows][block.small // result.shape[1]].T,
-            )
+            value = np.zeros(len(block.small))
+            coefficients = by_power[block.rows][block.small // self.weights.shape[1]].T
             for k in range(DEGREE - 1 if len(value) else -1, -1, -1):  # Horner
                 value += coefficients[k]
                 value *= block.ratio
