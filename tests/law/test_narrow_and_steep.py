@@ -88,3 +88,19 @@ def test_a_square_near_zero_states_its_rounding():
     assert np.all(np.abs(stats.chi2(1).cdf(x) - [1e-9, 1e-6, 0.5]) <= 10 * error + 1e-12)
     assert np.all(np.abs(stats.chi2(1).cdf([2e-16, 1e-12, 1.0]) - p) <= 10 * p_error + 1e-12)
     assert error[2] < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("noise", "weights", "normal_std"),
+    [
+        ("powerlaw(.1)", [1000.0, -1.0], 0.3),
+        ("powerlaw(.1)", [1000.0, -1.0, 50.0], 0.3),
+        ("powerlaw(.05)", [1.0, -1.0], 0.3),
+        ("beta(.1, .1)", [1.0, -0.7], 1e-3),
+    ],
+)
+def test_at_a_pole_under_a_normal_part_the_density_is_that_beside_it(noise, weights, normal_std):
+    """Where the pole of one term meets the center of another, it was 1e44, or 0."""
+    law = LinearCombination(noise, weights, normal_std=normal_std)
+    below, at, above = law.pdf([-1e-9, 0.0, 1e-9])
+    assert at == pytest.approx((below + above) / 2, rel=1e-7)

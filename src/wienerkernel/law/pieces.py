@@ -25,7 +25,8 @@ LEVELS = 6
 MISSED, NOISE = 4e-15, 3e-14
 """Mass that the polynomial of a cell may miss: absolute, or relative where the density itself has rounding errors."""
 ROUGH = 1e-9
-"""Relative error that a cell of little mass may have, too."""
+"""Relative error that a cell of little mass may have, too: next to it, the other term of a sum may have a pole."""
+TINY = 1e-300
 NO_MASS = 1e-30
 """Mass beyond which a tail ends."""
 SHALLOW = 3.25
@@ -224,7 +225,7 @@ def tabulate(pieces: Pieces, density: Density) -> None:
         series = values @ _TO_SERIES
         size = np.abs(series).max(axis=1)
         tail = np.abs(series[:, -3:]).max(axis=1)
-        fine = (tail * width <= MISSED) & (tail <= np.maximum(ROUGH * size, 1e-22))
+        fine = (tail * width <= MISSED) & (tail <= np.maximum(ROUGH * size, TINY))
         fine |= tail <= np.maximum(NOISE * size, np.max(values * noise, axis=1))
         fine |= level == LEVELS
         np.add.at(error, row[fine], np.where(tail * width > 2 * MISSED, tail * width, 0.0)[fine])
