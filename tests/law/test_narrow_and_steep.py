@@ -104,3 +104,15 @@ def test_at_a_pole_under_a_normal_part_the_density_is_that_beside_it(noise, weig
     law = LinearCombination(noise, weights, normal_std=normal_std)
     below, at, above = law.pdf([-1e-9, 0.0, 1e-9])
     assert at == pytest.approx((below + above) / 2, rel=1e-7)
+
+
+@pytest.mark.parametrize("width", [1e-4, 1e-8])
+def test_a_narrow_bounded_term_beside_a_wide_one(width):
+    """Within its width no rotated contour converges; there was NaN."""
+    law = LinearCombination(["gamma(0.5)", "uniform()"], [[1.0], [width]])
+    y = width * np.array([0.1, 0.5, 0.9])
+    np.testing.assert_allclose(law.pdf(y), stats.gamma(0.5).cdf(y) / width, rtol=1e-12)
+    integral = y * stats.gamma(0.5).cdf(y) - 0.5 * stats.gamma(1.5).cdf(y)
+    np.testing.assert_allclose(law.cdf(y), integral / width, rtol=1e-11, atol=1e-14)
+    symmetric = LinearCombination(["laplace()", "uniform(-1, 2)"], [[1.0, 0.01], [width]])
+    assert float(symmetric.cdf(0.0)) == pytest.approx(0.5, abs=1e-14)

@@ -28,8 +28,13 @@ def step_for(theta: float) -> float:
 
 def growth_on_ray(rows: Rows, theta: float) -> FloatArray:
     """Largest log|phi| on the rays to both sides, shape (rows,): the digits that cancel there."""
-    # a normal part takes over at 1/tau
-    tau = np.sqrt(np.min(rows.normal_var, initial=1.0, where=rows.normal_var > 0))
+    # a normal part takes over at 1/tau; a bounded term does far beyond the inverse of its width, and grows
+    widths = [np.sqrt(rows.normal_var)] + [
+        np.abs(terms.weights) * terms.noise.std() / 30
+        for terms in rows.terms
+        if np.all(np.isfinite(terms.noise.support()))
+    ]
+    tau = min(float(np.min(width, initial=1.0, where=width > 0)) for width in widths)
     r = np.exp(np.arange(-3.0, max(12.0, float(np.log(30 / tau))), 0.5))
     growth = np.zeros(len(rows))
     for sign in _sides(rows):
