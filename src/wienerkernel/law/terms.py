@@ -161,14 +161,14 @@ class Histogram:
             part = slice(start, start + rows)
             weights = self.weights[part].ravel()
             magnitude = np.abs(weights)
-            below = np.flatnonzero(magnitude < small)
+            below = self.weights[part] * (magnitude < small).reshape(-1, columns) if small else weights[:0]
             chosen = np.flatnonzero((magnitude >= small) & (magnitude < rough) & (magnitude > 0))
             position, stencils = stencil(np.log(magnitude[chosen]) / self.step - self.first, self.points)
             position += self.cells * (chosen // columns)
             if self.signs == 2:
                 position *= 2
                 position += weights[chosen] < 0
-            yield _Block(part, below, weights[below] / (small or 1.0), chosen, position, stencils)
+            yield _Block(part, below / (small or 1.0), chosen, position, stencils)
 
     @cached_property
     def sums(self) -> tuple[FloatArray, FloatArray]:
@@ -177,12 +177,11 @@ class Histogram:
         powers, mass = np.zeros((rows, DEGREE)), np.zeros((rows, self.signs * self.cells))
         for block in self._blocks():
             of_rows, of_cells = powers[block.rows], mass[block.rows].ravel()
-            counts = np.tile(self.counts, len(of_rows))
-            power, row = counts[block.small], block.small // columns
-            for k in range(DEGREE if len(row) else 0):
-                power *= block.ratio
-                of_rows[:, k] = np.bincount(row, power, minlength=len(of_rows))
-            counts = counts[block.chosen]
+            power = block.small.copy()
+            for k in range(DEGREE if power.size else 0):
+                of_rows[:, k] = power @ self.counts
+                power *= block.small
+            counts = self.counts[block.chosen % columns]
             for p in range(self.points):
                 of_cells += np.bincount(
                     block.position + self.signs * p, block.stencils[p] * counts, minlength=of_cells.size
@@ -194,12 +193,9 @@ class Histogram:
         result = np.zeros(self.weights.shape)
         for block in self._blocks():
             of_rows, cells = result[block.rows].ravel(), by_cell[block.rows].ravel()
-            value = np.zeros(len(block.small))
-            coefficients = by_power[block.rows][block.small // self.weights.shape[1]].T
-            for k in range(DEGREE - 1 if len(value) else -1, -1, -1):  # Horner
-                value += coefficients[k]
-                value *= block.ratio
-            of_rows[block.small] = value
+            for k in range(DEGREE - 1 if block.small.size else -1, -1, -1):  # Horner
+                result[block.rows] += by_power[block.rows, k, None]
+                result[block.rows] *= block.small
             found = np.zeros(len(block.position))
             for p in range(self.points):
                 found += block.stencils[p] * cells[block.position + self.signs * p]
@@ -208,14 +204,13 @@ class Histogram:
 
 
 class _Block(NamedTuple):
-    """Some rows of weights, by their places in these rows: the small ones over their limit, and the others in the grid.
+    """Some rows of weights: the small ones over their limit, (rows, D), and the others by their places in these rows.
 
     ``position`` is the first cell of a weight's stencil, counted through the histograms of all rows of the block.
     """
 
     rows: slice
-    small: IntArray
-    ratio: FloatArray
+    small: FloatArray
     chosen: IntArray
     position: IntArray
     stencils: FloatArray
