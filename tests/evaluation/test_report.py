@@ -178,8 +178,19 @@ def test_each_input_has_a_slice_through_one_sample():
     rows = model.posterior_.smoother.places
     assert np.min(np.abs(rows - [base["a"], base["b"], base["c"]]).max(axis=1)) < 1e-5
     part = told["slices"][1]
-    grid = np.column_stack([np.full(61, base["a"]), part["x"], np.full(61, base["c"])])
+    grid = np.tile([base["a"], 0.0, base["c"]], (len(part["x"]), 1))
+    grid[:, 1] = part["x"]
     np.testing.assert_allclose(part["mean"][0], model.predict(grid), rtol=1e-3, atol=1e-4)
+
+
+def test_rounding_errors_of_inputs_are_zeros_and_no_values_of_their_own():
+    """Cosines of multiples of 90 degrees: six numbers for three values, and a cubic through them is ill-conditioned."""
+    angle = np.arange(24) * np.pi / 2
+    X = np.column_stack([np.cos(angle), np.linspace(0, 1, 24)])
+    assert len(np.unique(X[:, 0])) > 3
+    told = contents(WienerKernelRegressor(RBF(1.0), noise="norm(0, 1)", tuning=None).fit(X, np.sin(angle)))
+    assert next(c["range"] for c in told["columns"] if c["name"] == "x1") == [-1.0, 0.0, 1.0]
+    assert path(X, 0).coefficients.shape[0] <= 3
 
 
 def test_samples_on_the_slice_are_near_and_others_are_not():
@@ -395,6 +406,12 @@ def test_a_dependence_of_residuals_is_told_from_chance(slope, depends):
     found = scores_room.binned(x, slope * x + rng.normal(size=200))
     assert found["depends"] is depends
     assert len(found["x"]) == 12
+
+
+def test_few_residuals_are_not_judged_nor_connected_one_by_one():
+    found = scores_room.binned(np.arange(12.0), np.arange(12.0))
+    assert found["depends"] is None
+    assert len(found["x"]) == 1
 
 
 def test_chance_alone_is_rarely_taken_for_a_dependence():

@@ -15,7 +15,7 @@ from ...posterior.distribution import OF
 from ...posterior.separate import causes as causes_of
 from ..relevance import exclusive, relevance
 from ..report.scores import sampled_scores
-from ..report.slices import TAILS, densities, path
+from ..report.slices import PEAK, TAILS, densities, path
 from ..report.variables import variables
 from .figures import LEVEL, WIDEST_FIRST, WIDGET_STYLE, density_figure, set_theme
 from .scenes import Scene
@@ -302,7 +302,7 @@ class Page:
         self._mark()
         scene, unit, at = self.scene, self.scene.unit, self.at[None]
         mean = unit * float(np.asarray(self.posterior.mean(at)).ravel()[0])
-        rows, peaks = "", []
+        rows, peak, limit = "", 0.0, np.inf
         for of in WIDEST_FIRST:
             law = self.posterior.distribution(at, of).law
             low, high = mean + unit * law.ppf(TAILS)[:, 0]
@@ -317,11 +317,11 @@ class Page:
             pdf = np.interp(y, exact, curve["pdf"][0] / unit, left=np.nan, right=np.nan)
             gaussian = np.exp(-0.5 * ((y - center) / std) ** 2) / (std * np.sqrt(2 * np.pi))
             self.densities[of].data = {"y": y, "pdf": pdf, "gaussian": gaussian}
-            peaks.append(float(np.nanmax(pdf)))
+            peak, limit = max(peak, float(np.nanmax(pdf))), min(limit, PEAK / std)
             if of == "observation":
                 self.y_range.update(start=max(y[0], center - 4 * std), end=min(y[-1], center + 4 * std))
         # a narrow law may be a spike: it is clipped so that the others stay visible
-        self.pdf_range.update(start=0.0, end=1.05 * max(min(peak, 12 * peaks[0]) for peak in peaks))
+        self.pdf_range.update(start=0.0, end=1.05 * (min(peak, limit) or 1.0))
         chosen = [slider.title for slider in self.x]
         chosen += [f"{one.name} = {one.at(self.at)}" for one in self.categories]
         where = ", ".join(chosen)

@@ -19,6 +19,10 @@ from ..diagnostics import BAND, pit_band
 __all__ = ["page"]
 
 TABLE_ROWS = 13
+COMPARED = (
+    "Each sample is compared with the law predicted from the other samples. If the model is right, about "
+    f"{100 * BAND:.0f}\u00a0% of the values lie in the bands."
+)
 LEFT_OUT = "its mean predicted from the other samples, in units of its predicted standard deviation"
 SEEN = (
     "its predicted mean, in units of its predicted standard deviation; the prediction depends on the sample, too, so "
@@ -77,7 +81,7 @@ def _model(report: dict[str, Any], number: int, heading: bool) -> str:
         "scores": _scores(report["scores"]),
         "curves": "".join(_curve_table(report, part) for part in report["slices"]),
         "hyperparameters": _hyperparameters(report),
-        "band": _percent(BAND),
+        "compared": escape(report["scores"].get("missing", COMPARED)),
         "residual": SEEN if "missing" in report["scores"] else LEFT_OUT,
     }
     return Template(_resource("model.html")).substitute(parts)
@@ -103,6 +107,10 @@ def _percent(fraction: float, digits: int = 0) -> str:
     return f"{100 * fraction:.{digits}f}\u00a0%"
 
 
+def _share(fraction: float) -> str:
+    return "&lt;\u00a01\u00a0%" if 0 < fraction < 0.005 else _percent(fraction)
+
+
 def _table(caption: str, head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     """A table whose cells are escaped; the first cell of a row is its heading."""
     columns = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)
@@ -126,10 +134,12 @@ def _lead(report: dict[str, Any]) -> str:
     """What was fitted to what."""
     summary = report["summary"]
     samples, places = summary["samples"], summary["places"]
-    at = f", at {places} distinct inputs" if places != samples else ", all at distinct inputs"
+    at = ""
+    if samples > 1 and places is not None:
+        at = f", at {places:,} distinct inputs" if places != samples else ", all at distinct inputs"
     text = (
-        f"{', '.join(report['targets'])} as a function of {', '.join(report['inputs'])}, from {samples} "
-        f"sample{'s' * (samples != 1)}{at * (samples > 1 and places is not None)}."
+        f"{', '.join(report['targets'])} as a function of {_join(report['inputs'])}, from {samples:,} "
+        f"sample{'s' * (samples != 1)}{at}."
     )
     if summary["approximation"]:
         text += f" The solution is approximate: {summary['approximation']}."
@@ -149,16 +159,16 @@ def _tiles(report: dict[str, Any]) -> str:
     """The headline numbers."""
     summary, scores = report["summary"], report["scores"]
     places = summary["places"]
-    note = "approximate solution" if places is None else f"at {places} distinct inputs"
-    tiles = [("samples", str(summary["samples"]), note)]
+    note = "approximate solution" if places is None else f"at {places:,} distinct inputs"
+    tiles = [("samples", f"{summary['samples']:,}", note)]
     if "missing" not in scores:
         values, units = scores["summary"], ", ".join(_unit(column) for column in _targets(report))
         of = "of the left-out samples"
         r2 = [] if None in values["r2"] else [f"{value:.3f}".replace("-", "−") for value in values["r2"]]
         explained = f"; R² {', '.join(r2)}" * bool(r2)
         if scores["scored"] < scores["samples"]:
-            some = f"{note}; scores of {scores['scored']} of them, chosen at random"
-            tiles = [("samples", str(summary["samples"]), some)]
+            some = f"{note}; scores of {scores['scored']:,} of them, chosen at random"
+            tiles = [(*tiles[0][:2], some)]
         tiles += [
             ("log score", _number(values["log_score"]), "per left-out sample; higher is better"),
             ("CRPS", _numbers(values["crps"]), f"in {units}; lower is better"),
@@ -176,7 +186,7 @@ def _tiles(report: dict[str, Any]) -> str:
         f'<div class="wide"><dt>{name}</dt><dd><code>{escape(summary[name])}</code></dd></div>'
         for name in ("kernel", "noise")
     )
-    return blocks + wide
+    return f'{blocks}</dl><dl class="tiles">{wide}'
 
 
 def _targets(report: dict[str, Any]) -> list[dict[str, Any]]:
@@ -214,6 +224,10 @@ def _columns(report: dict[str, Any]) -> str:
     return f'<p class="hint">{hint}</p>' * bool(hint) + _table("Columns", head, rows)
 
 
+def _join(names: Sequence[str]) -> str:
+    return ("; " if any("," in name for name in names) else ", ").join(names)
+
+
 class _Markup(str):
     """HTML that is not to be escaped."""
 
@@ -244,7 +258,7 @@ def _share_bar(shares: dict[str, float]) -> str:
         for cause, share in shares.items()
     )
     legend = "".join(
-        f'<li><i class="swatch {cause}"></i>{CAUSES[cause]}: <b>{_percent(share)}</b></li>'
+        f'<li><i class="swatch {cause}"></i>{CAUSES[cause]}: <b>{_share(share)}</b></li>'
         for cause, share in shares.items()
     )
     return f'<div class="bar" aria-hidden="true">{bar}</div><ul class="legend">{legend}</ul>'
@@ -252,7 +266,7 @@ def _share_bar(shares: dict[str, float]) -> str:
 
 def _scores(scores: dict[str, Any]) -> str:
     if "missing" in scores:
-        return f"<p>{escape(scores['missing'])}</p>"
+        return ""
     summary, n = scores["summary"], scores["values"]
     rows = [
         ("mean log score", _number(summary["log_score"]), "–", "higher is better"),
@@ -263,14 +277,14 @@ def _scores(scores: dict[str, Any]) -> str:
         rows.append((f"in {_percent(level)} intervals", _percent(value, 1), range_, reading))
     # mean and standard deviation of n uniform variables, and their standard errors
     for name, mean, error, below, above in (
-        ("mean", 0.5, (12 * n) ** -0.5, "predictions are too high", "predictions are too low"),
+        ("mean", 0.5, (12 * n) ** -0.5, "medians are too high", "medians are too low"),
         ("std", 12**-0.5, (60 * n) ** -0.5, "intervals are too wide", "intervals are too narrow"),
     ):
         value, low, high = summary[f"pit_{name}"], mean - 1.96 * error, mean + 1.96 * error
         reading = _reading(value, low, high, below, above)
         rows.append((f"{name} of the PIT", _number(value), f"{_number(low)} … {_number(high)}", reading))
     some = scores["scored"] < scores["samples"]
-    note = f" of {scores['scored']} of the {scores['samples']} samples, chosen at random" if some else ""
+    note = f" of {scores['scored']:,} of the {scores['samples']:,} samples, chosen at random" if some else ""
     head = ["score", "value", f"{_percent(BAND)} range if calibrated", "reading"]
     return _table(f"Leave-one-out scores{note}", head, rows)
 
@@ -311,7 +325,7 @@ def _curve_table(report: dict[str, Any], part: dict[str, Any]) -> str:
             row.append(f"{_number(low)} … {_number(high)}")
         row += [_number(variance[k] ** 0.5) for variance in part["variance"].values()]
         rows.append(row)
-    where = ", ".join(
+    where = _join(
         [f"{item['name']} = {_value(item['value'])}" for item in part["base"]]
         + [f"{name} as in the data" for name in part["follow"]]
     )

@@ -31,6 +31,7 @@ __all__ = ["contents", "default_names", "single_models", "target_names", "transf
 
 MAX_DATA = 1000
 MAX_SLICES = 8
+NEGLIGIBLE = 1e-12
 UNIT = re.compile(r"(?:\s\(|\s?\[)([^()\[\]]{1,20})[)\]]\s*$")
 PER_INPUT = re.compile(r"(?<=length_scale)\[(\d+)\]$")
 ADVICE = {
@@ -53,6 +54,8 @@ def contents(
     posterior: Posterior | CoordinatePosterior = model.posterior_
     approximation = str(getattr(model, "approximation_", ""))
     points, outputs = observations(posterior)
+    # without rounding errors of zero, such as those of cos(pi/2)
+    points = np.where(np.abs(points) < NEGLIGIBLE * np.abs(points).max(axis=0), 0.0, points)
     places, setting = None, ""
     if isinstance(posterior, CoordinatePosterior):
         places, setting = len(posterior.observed.places), posterior.setting
@@ -211,7 +214,7 @@ def _hyperparameters(model: Any, inputs: list[str], targets: list[str]) -> list[
     if not isinstance(posterior, FullPosterior):
         rows += [("ridge", model.ridge_, "regularization; by default the noise variance")]
     rows += [
-        ("mean", kappa[0], "noise"),
+        ("mean", kappa[0] if abs(kappa[0]) > NEGLIGIBLE * noise.std() else 0.0, "noise"),
         ("standard deviation", np.sqrt(kappa[1]), "noise"),
         ("skewness", kappa[2] / kappa[1] ** 1.5, "noise"),
         ("excess kurtosis", kappa[3] / kappa[1] ** 2, "noise"),

@@ -162,7 +162,8 @@ class Model {
     against.forEach(({ x, bins }, number) => {
       const part = number ? report.slices[number - 1] : { values: [], input: `${name}, predicted` };
       const { values, input: label } = part;
-      const verdict = bins.depends ? "they depend on it by more than chance" : "no dependence beyond chance";
+      const verdict = bins.depends === null ? "too few to tell a dependence from chance"
+        : bins.depends ? "they depend on it by more than chance" : "no dependence beyond chance";
       const drawn = chart(figure(`Residuals against ${number ? label : "the prediction"}: ${verdict}`), {
         values, x: values.length ? [-0.5, values.length - 0.5] : padded(extent(known.map((k) => x[k]))), y: reach, xLabel: label, yLabel: "residual, standardized", height: 290,
         describe: `Residuals against ${label}`,

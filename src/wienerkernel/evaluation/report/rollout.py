@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["forecast_section", "model_names"]
 
 PATHS, COVERAGE, TABLE_ROWS = 1000, 0.9, 13
-WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 760.0, 260.0, 64.0, 40.0, 10.0
+WIDTH, HEIGHT, LEFT, RIGHT, BOTTOM, TOP = 760.0, 260.0, 10.0, 64.0, 40.0, 10.0
 NAMES = {"noise": "noise", "model": "model", "process": "aleatoric"}
 """Causes of a rollout, from the inner tube outward, and what they are called elsewhere."""
 
@@ -52,7 +52,9 @@ def forecast_section(system: Dynamics) -> str:
         warnings.simplefilter("always", UserWarning)
         rollout = system.forecast(n_paths=PATHS, random_state=0)
     notes = "".join(f'<p class="notice">{escape(str(one.message))}</p>' for one in caught)
-    held = ", with the known inputs, the last of which is held" * bool(system.n_inputs)
+    held = ", with the known inputs" * bool(system.n_inputs)
+    if system.n_inputs and len(system.origin[1]) < system.lags[1] - 1 + rollout.steps:
+        held += ", the last of which is held"
     lead = (
         f"The {rollout.steps} steps after the data{held}, from {len(rollout.states)} simulated paths with one random function "
         f"each. Tubes contain {percent(COVERAGE)} of the paths; each is divided by the shares of the causes in the variance."
@@ -86,7 +88,7 @@ def _state(rollout: Rollout, i: int, name: str, quantiles: FloatArray, past: Flo
     caption = f"{name}: data, median and tube. Shares are those of the last step"
     caption += ", on the transformed scale" * rollout.transformed[i]
     if together > 0.005:
-        caption += f"; {percent(together)} of the variance are effects of several causes together, which are divided among them"
+        caption += f"; {percent(together)} of the variance comes from several causes together and is divided among them"
     at = np.unique(np.linspace(1, rollout.steps, TABLE_ROWS).round().astype(int))
     rows = [
         [
@@ -116,7 +118,7 @@ def _figure(name: str, past: FloatArray, quantiles: FloatArray, tubes: dict[str,
     span = (top - bottom) or 1.0
 
     def x(t: Any) -> Any:
-        return LEFT + (WIDTH - LEFT - 10) * (t - before[0]) / max(steps[-1] - before[0], 1)
+        return LEFT + (WIDTH - LEFT - RIGHT) * (t - before[0]) / max(steps[-1] - before[0], 1)
 
     def y(value: Any) -> Any:
         return TOP + (HEIGHT - TOP - BOTTOM) * (top + 0.04 * span - value) / (1.08 * span)
@@ -124,12 +126,10 @@ def _figure(name: str, past: FloatArray, quantiles: FloatArray, tubes: dict[str,
     def points(t: Any, values: Any) -> str:
         return " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x(t), y(values), strict=True))
 
-    parts = []
-    for tick in _ticks(bottom, top, 5):
-        parts.append(
-            f'<line class="grid" x1="{LEFT}" x2="{WIDTH - 10}" y1="{y(tick):.1f}" y2="{y(tick):.1f}"/>'
-        )
-        parts.append(f'<text x="{LEFT - 8}" y="{y(tick) + 4:.1f}" text-anchor="end">{number(tick)}</text>')
+    parts, end = [], WIDTH - RIGHT
+    for tick in _ticks(bottom, top, 5):  # at the forecast, which narrow pages show first
+        parts.append(f'<line class="grid" x1="{LEFT}" x2="{end}" y1="{y(tick):.1f}" y2="{y(tick):.1f}"/>')
+        parts.append(f'<text x="{end + 8}" y="{y(tick) + 4:.1f}">{number(tick)}</text>')
     foot = HEIGHT - BOTTOM
     for tick in _ticks(float(before[0]), float(steps[-1]), 8):
         parts.append(f'<text x="{x(tick):.1f}" y="{foot + 16}" text-anchor="middle">{number(tick)}</text>')
@@ -141,9 +141,9 @@ def _figure(name: str, past: FloatArray, quantiles: FloatArray, tubes: dict[str,
     parts.append(f'<polyline class="line soft" style="stroke-width:1" points="{points(before, past)}"/>')
     dots = zip(x(before), y(past), strict=True)
     parts += [f'<circle class="point" cx="{a:.1f}" cy="{b:.1f}" r="2.5"/>' for a, b in dots]
-    parts.append(f'<line class="axis" x1="{LEFT}" x2="{WIDTH - 10}" y1="{foot}" y2="{foot}"/>')
+    parts.append(f'<line class="axis" x1="{LEFT}" x2="{end}" y1="{foot}" y2="{foot}"/>')
     parts.append(
-        f'<text x="{(LEFT + WIDTH) / 2}" y="{HEIGHT - 6}" text-anchor="middle">step after the data</text>'
+        f'<text x="{(LEFT + end) / 2}" y="{HEIGHT - 6}" text-anchor="middle">step after the data</text>'
     )
     label = escape(f"{name} over time, data and forecast", quote=True)
     size = f'viewBox="0 0 {WIDTH:g} {HEIGHT:g}" style="max-width:55rem"'  # text as large as in other figures

@@ -117,13 +117,13 @@ def _residuals(report: ScoreReport, observed: FloatArray, X: FloatArray) -> list
 
 
 def binned(x: FloatArray, residual: FloatArray) -> dict[str, Any]:
-    """Means and standard deviations of residuals in bins of x, and whether they differ by more than chance.
+    """Means and standard deviations of residuals in bins of x, and whether they differ by more than chance, None if they are too few.
 
     A bin is a value of x if there are few of them; otherwise, bins have equal numbers of residuals.
     """
     n = len(x)
     values, value = np.unique(x, return_inverse=True)
-    if len(values) <= MOST_BINS:
+    if len(values) <= MOST_BINS and n >= 2 * len(values):
         groups = [np.flatnonzero(value == k) for k in range(len(values))]
     else:
         order = np.argsort(x, kind="stable")
@@ -131,10 +131,10 @@ def binned(x: FloatArray, residual: FloatArray) -> dict[str, Any]:
     mean = np.array([residual[group].mean() for group in groups])
     std = np.array([residual[group].std(ddof=1) if len(group) > 1 else 0.0 for group in groups])
     error = std / np.sqrt([len(group) for group in groups])
-    depends = False
-    if len(groups) > 1 and np.ptp(residual) > 0:
-        judged = [residual[group] for group in groups if len(group) >= FEWEST]
-        depends = len(judged) > 1 and bool(kruskal(*judged).pvalue < CHANCE)
+    judged = [residual[group] for group in groups if len(group) >= FEWEST]
+    depends = None  # nothing to compare
+    if len(judged) > 1:
+        depends = bool(np.ptp(residual) > 0 and kruskal(*judged).pvalue < CHANCE)
     return {
         "x": np.array([np.median(x[group]) for group in groups]),
         "mean": mean,

@@ -10,7 +10,9 @@ class Slice {
     this.model = model;
     this.part = part;
     this.laws = Object.fromEntries(Object.entries(LAWS).filter(([law]) => law in part.tubes));
-    this.exact = model.report.summary.nonlinear ? "" : "exact ";
+    const { nonlinear, approximation, transform } = model.report.summary;
+    this.exact = nonlinear || approximation ? "" : "exact ";
+    const mean = transform ? "mean of a new observation" : "mean";
     this.node = document.getElementById("slice").content.cloneNode(true).firstElementChild;
     model.find(".slices").append(this.node);
     this.find = (selector) => this.node.querySelector(selector);
@@ -23,10 +25,10 @@ class Slice {
     const several = model.report.slices.length > 1;
     this.find("h2").textContent = several ? `Along ${part.input}` : "The fitted curve";
     this.find(".hint").textContent = this.explain();
-    this.find(".tubes figcaption").textContent = `Mean and ${this.exact}${level} intervals`;
+    this.find(".tubes figcaption").textContent = `M${mean.slice(1)} and ${this.exact}${level} intervals`;
     this.find(".causes figcaption").textContent = "Variance of a new observation, by cause";
     const tubes = Object.entries(this.laws).reverse();
-    legend(this.find(".tubes .legend"), [["stroke mean", "mean"], ...tubes, ["point", "data"]]);
+    legend(this.find(".tubes .legend"), [["stroke mean", mean], ...tubes, ["point", "data"]]);
     legend(this.find(".density .legend"), [
       ...Object.entries(this.laws).map(([law, name]) => [`stroke ${law}`, name]),
       ["stroke dashed soft", "normal law with the same variance"],
@@ -38,14 +40,15 @@ class Slice {
   }
 
   explain() {
-    const { part, model: { report } } = this, base = part.base.map(({ name, value }) => `${name} = ${typeof value === "string" ? value : show(value)}`).join(", ");
-    const follow = part.follow.length > 1 ? `${part.follow.slice(0, -1).join(", ")} and ${part.follow.at(-1)}` : part.follow[0];
+    const { part, model: { report } } = this, comma = report.inputs.some((name) => name.includes(",")) ? "; " : ", ";
+    const base = part.base.map(({ name, value }) => `${name} = ${typeof value === "string" ? value : show(value)}`).join(comma);
+    const follow = part.follow.length > 1 ? `${part.follow.slice(0, -1).join(comma)} and ${part.follow.at(-1)}` : part.follow[0];
     const { samples } = report.summary, { shown } = report.data;
     return [
       follow && `As in the data, ${follow} change${part.follow.length > 1 ? "" : "s"} with ${part.input}.`,
       base && `The ${follow ? "remaining" : "other"} inputs are those of the sample nearest the median: ${base}.`,
       (base || follow) && "Samples are moved to this slice along the mean, and fade with distance from it.",
-      shown < samples && `A random selection of ${shown} of the ${samples} samples is drawn.`,
+      shown < samples && `A random selection of ${shown.toLocaleString("en")} of the ${samples.toLocaleString("en")} samples is drawn.`,
       "Hover over a figure for its values; choose an input with the slider or a click.",
     ].filter(Boolean).join(" ");
   }
@@ -160,7 +163,7 @@ class Slice {
     if (!laws.length) return host.replaceChildren();
     const wide = laws[0];
     /* a narrow law may be a spike: it is clipped so that the others stay visible */
-    const top = Math.max(...laws.map((one) => Math.min(one.peak, 12 * wide.peak)));
+    const top = Math.min(Math.max(...laws.map((one) => one.peak)), 5 / wide.std);
     const inside = wide.ys.filter((value) => value > wide.spread[0] && value < wide.spread[80]);
     const drawn = chart(host, {
       x: padded(extent([...inside, wide.spread[10], wide.spread[70]]), 0.02), y: [0, 1.06 * top],

@@ -24,6 +24,7 @@ from .variables import Variable
 
 __all__ = [
     "COVERAGE",
+    "PEAK",
     "TAILS",
     "Path",
     "densities",
@@ -136,10 +137,12 @@ def path(points: FloatArray, j: int) -> Path:
     low, high = float(points[:, j].min()), float(points[:, j].max())
     none = Path(j, base, np.zeros(0, dtype=int), low, high, np.zeros((0, 0)))
     n = len(points)
-    degree = min(DEGREE, len(np.unique(points[:, j])) - 1, n // 5)
-    if degree < 1:
+    if high == low:
         return none
     unit = none._unit(points[:, j])
+    degree = min(DEGREE, len(np.unique(np.round(unit, 9))) - 1, n // 5)
+    if degree < 1:
+        return none
     coefficients = chebyshev.chebfit(unit, points, degree)
     rest = np.var(points - chebyshev.chebval(unit, coefficients).T, axis=0) * (n - 1) / (n - 1 - degree)
     follows = (rest < (1 - FOLLOWS) * spread**2) | exclusive(points)[j]
@@ -173,8 +176,8 @@ def slices(
         posterior.coordinates if isinstance(posterior, CoordinatePosterior) else posterior.smoother
     ).kernel
     slow = posterior.noise.costly or posterior.noise.discrete
-    n_grid = 121 if d == 1 and not slow else 61 if d <= 3 or not slow else 31
-    stride = 3 if d <= 3 or slow else 6
+    n_grid = (31 if d > 3 else 61) if slow else 61 if d > 3 else 121
+    stride = 3 if d == 1 or slow else 6
     parts = []
     for variable in chosen:
         along = (
