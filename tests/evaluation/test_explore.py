@@ -160,6 +160,27 @@ def test_slices_of_several_inputs_go_through_one_point():
     np.testing.assert_array_equal(page.at, page.scene.points[7])
 
 
+def test_samples_are_moved_to_the_slice_along_the_mean_and_stay_where_they_are_dragged():
+    """The distance of a sample from the curve is its residual."""
+    page = _page(ModelScene(_model(d=2, noise="norm(0, 1)")))
+    part, scene = page.slices[0], page.scene
+
+    def residuals():
+        x, y, rows = (np.asarray(part.data.data[name]) for name in ("x", "y", "row"))
+        mean = page.posterior.mean(part._path()(x))
+        own = scene.values[rows] - page.posterior.mean(scene.points[rows])
+        np.testing.assert_allclose(y - mean, own, atol=1e-9)
+        return dict(zip(rows, zip(x, y, strict=True), strict=True))
+
+    row, (x, y) = next(iter(residuals().items()))
+    part.grasp(x, y)
+    assert part.held == row
+    for _ in range(8):  # the mean follows the sample
+        part.drag(x + 0.1, y + 0.3)
+    part.drop()
+    np.testing.assert_allclose(residuals()[row], (x + 0.1, y + 0.3), atol=1e-2)
+
+
 def test_a_category_is_chosen_and_never_between_its_values():
     rng = np.random.default_rng(0)
     kind = np.arange(24) % 3
@@ -210,7 +231,7 @@ def test_scores_are_those_of_the_model_and_say_what_they_were():
     page = _page(ModelScene(model))
     report = model.score_report()
     assert f"<b>{report.log_score.mean():.3f}</b>" in page.scores.text
-    assert f"<b>{report.coverage(0.9):.0%}</b>" in page.scores.text
+    assert f"<b>{100 * report.coverage(0.9):.0f}\u00a0%</b>" in page.scores.text
     assert "first" not in page.scores.text
     page.scene.factor.value = 0.3
     assert f"(first {report.log_score.mean():.3f})" in page.scores.text
@@ -314,6 +335,7 @@ def test_the_code_makes_this_model(make, capsys):
         np.testing.assert_allclose(made.mean(X), page.posterior.mean(X), rtol=1e-6, atol=1e-8)
         parts, shown = made.common_uncertainty(X), page.posterior.common_uncertainty(X)
         np.testing.assert_allclose(parts.noise, shown.noise, rtol=1e-6)
+        np.testing.assert_allclose(parts.aleatoric, shown.aleatoric, rtol=1e-6)
     assert "noise" in page.code.text
     assert capsys.readouterr().out
 

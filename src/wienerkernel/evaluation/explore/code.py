@@ -53,7 +53,7 @@ def model_code(
             lines.append(f"own = {model!r}.fit({_array(before[0])}, {_array(before[1])})")
         options = [repr(kernel), f"noise={short or 'own.noise_'}"]
         if posterior.level is not None:
-            options.append("noise_level=own.predict_noise_scale")
+            options.append("noise_level=own.posterior_.level")
         if posterior.transform is not None:
             lines.append("scale = own.posterior_.transform")
             options.append("transform=(scale, scale.inverse, lambda y: np.exp(scale.log_derivative(y)))")

@@ -19,11 +19,12 @@ PAGE = {"background": ("#ffffff", "#14171c"), "grid": ("#e5e8ec", "#2b313a"), "s
 WIDGET_STYLE = """
 :host { color: inherit; }
 .bk-input { background: light-dark(#fff, #1d2128); color: inherit; border-color: light-dark(#ccc, #4a5260); }
+select.bk-input { appearance: auto !important; background-image: none !important; }
 .bk-btn { background: light-dark(#f6f7f9, #1d2128); color: inherit; border-color: light-dark(#ccc, #4a5260); }
 .bk-btn:hover { background: light-dark(#e5e8ec, #2b313a); }
 .bk-btn.bk-active { background: light-dark(#d8dce2, #363c47); color: inherit; }
 .noUi-target { background: light-dark(#fafafa, #2b313a); border-color: light-dark(#d3d3d3, #4a5260); box-shadow: none; }
-.noUi-connect { background: light-dark(#0072b2, #6cbdf5); }
+.noUi-connect { background: light-dark(#0072b2, #6cbdf5) !important; }
 .noUi-handle { background: light-dark(#fff, #a3abb8); border-color: light-dark(#d3d3d3, #4a5260); box-shadow: none; }
 """
 

@@ -39,13 +39,15 @@ PNG = (
 const name = "wienerkernel.png";
 const drawn = figures.map((figure) => Bokeh.index.find_one(figure).export("png", true).canvas);
 const gap = 16, columns = Math.min(drawn.length, 2), rows = Math.ceil(drawn.length / columns);
-const wide = Math.max(...drawn.map((one) => one.width)), high = Math.max(...drawn.map((one) => one.height));
+const high = Math.max(...drawn.map((one) => one.height)), left = [gap];
+for (let k = 0; k < columns; k++)
+  left.push(left[k] + gap + Math.max(...drawn.filter((_, i) => i % columns === k).map((one) => one.width)));
 const all = document.createElement("canvas");
-[all.width, all.height] = [columns * (wide + gap) + gap, rows * (high + gap) + gap];
+[all.width, all.height] = [left[columns], rows * (high + gap) + gap];
 const context = all.getContext("2d");
 context.fillStyle = figures[0].background_fill_color;
 context.fillRect(0, 0, all.width, all.height);
-drawn.forEach((one, k) => context.drawImage(one, gap + (k % columns) * (wide + gap), gap + Math.floor(k / columns) * (high + gap)));
+drawn.forEach((one, k) => context.drawImage(one, left[k % columns], gap + Math.floor(k / columns) * (high + gap)));
 const href = all.toDataURL("image/png");
 """
     + DOWNLOAD
@@ -82,7 +84,10 @@ class Page:
         self.categories = [one for one in every if not set(one.columns) & set(numbers)]
         self.at = path(scene.points, 0).base.copy()
         self.slices = [Slice(self, j) for j in shown]
-        self.x = [models.Slider(start=0.0, end=1.0, value=0.5, show_value=False) for _ in shown]
+        digits = models.PrintfTickFormatter(format="%.4g")
+        self.x = [
+            models.Slider(title=scene.names[j], start=0.0, end=1.0, value=0.5, format=digits) for j in shown
+        ]
         self.values = [
             models.Select(
                 title=one.name, options=[(str(k), value) for k, value in enumerate(one.values)], value="0"
@@ -272,10 +277,8 @@ class Page:
         self.sample.end = max(len(self.scene.values) - 1, 1)
 
     def _mark(self) -> None:
-        for part, slider in zip(self.slices, self.x, strict=True):
-            value = float(self.at[part.j])
-            part.span.location = value
-            slider.title = f"{self.scene.names[part.j]} = {value:.4g}"
+        for part in self.slices:
+            part.span.location = float(self.at[part.j])
 
     def draw_scores(self) -> None:
         """Show the leave-one-out scores, and what they were at first."""
@@ -291,7 +294,7 @@ class Page:
         names = ("log score per sample", "RMSE", "in 50\u00a0% intervals", "in 90\u00a0% intervals")
         cells = []
         for name, form, value, first in zip(names, formats, values, self.first, strict=True):
-            now, before = form.format(value), form.format(first)
+            now, before = (form.format(one).replace("%", "\u00a0%") for one in (value, first))
             cells.append(f"{name} <b>{now}</b>" + f" (first {before})" * (now != before))
         many = report.pit.size < len(self.scene.values)
         of = f" of {report.pit.size} of {len(self.scene.values)} samples" if many else ""
@@ -322,7 +325,7 @@ class Page:
                 self.y_range.update(start=max(y[0], center - 4 * std), end=min(y[-1], center + 4 * std))
         # a narrow law may be a spike: it is clipped so that the others stay visible
         self.pdf_range.update(start=0.0, end=1.05 * (min(peak, limit) or 1.0))
-        chosen = [slider.title for slider in self.x]
+        chosen = [f"{scene.names[part.j]} = {self.at[part.j]:.4g}" for part in self.slices]
         chosen += [f"{one.name} = {one.at(self.at)}" for one in self.categories]
         where = ", ".join(chosen)
         self.density.title.text = "exact densities" + f" at {where}" * (len(chosen) == 1)

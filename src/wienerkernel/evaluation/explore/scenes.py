@@ -224,10 +224,11 @@ class ModelScene(Scene):
         )
         if transform := transform_name(posterior.transform):
             self.target += ", transformed"
-            self.introduction += f" Everything is on the transformed scale ({escape(transform)})."
+            self.introduction += f" All but the scores is on the transformed scale ({escape(transform)})."
         if len(self.names) > 1:
             self.introduction += (
-                " Each figure varies one input of the chosen point; samples fade with distance from it."
+                " Each figure varies one input of the chosen point; samples are moved there along the mean, and fade "
+                "with distance from it."
             )
 
     def _level(self, points: FloatArray) -> FloatArray:

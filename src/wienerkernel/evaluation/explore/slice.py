@@ -55,6 +55,14 @@ class Slice:
     def _path(self) -> Path:
         return Path(self.j, self.page.at, np.zeros(0, dtype=int), 0.0, 1.0, np.zeros((0, 0)))
 
+    def _shift(self, points: FloatArray) -> FloatArray:
+        """How far samples at points (m, d) are moved along the mean, (m,)."""
+        onto = self._path().onto(points)
+        if np.array_equal(onto, points):
+            return np.zeros(len(points))
+        moved, own = (np.asarray(self.page.posterior.mean(at)).reshape(len(at)) for at in (onto, points))
+        return moved - own
+
     def draw(self, exact: bool) -> None:
         """Draw the curve and the samples; without ``exact``, with the quantiles of the last laws in units of the new std."""
         page, scene, along = self.page, self.page.scene, self._path()
@@ -75,7 +83,7 @@ class Slice:
         shown = thinned(len(scene.values), MAX_DATA)
         near = nearness(posterior.smoother.kernel, scene.points[shown], along) ** 2
         shown, near = shown[near >= VISIBLE], near[near >= VISIBLE]
-        y = unit * scene.values[shown]
+        y = unit * (scene.values[shown] + self._shift(scene.points[shown]))
         self.data.data = {"x": scene.points[shown, self.j], "y": y, "nearness": near, "row": shown}
         if exact and self.held is None:
             ends = np.concatenate([curve["observation_low"], curve["observation_high"], y])
@@ -116,7 +124,10 @@ class Slice:
     def drag(self, x: float, y: float) -> None:
         """Move the sample that is held."""
         if self.held is not None:
-            self.page.scene.move(self.held, self.j, x, y / self.page.scene.unit)
+            scene = self.page.scene
+            point = scene.points[self.held].copy()
+            point[self.j] = x
+            scene.move(self.held, self.j, x, y / scene.unit - float(self._shift(point[None])[0]))
             self.page.changed()
 
     def drop(self) -> None:

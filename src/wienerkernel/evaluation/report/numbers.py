@@ -163,7 +163,8 @@ def _columns(
 
 
 def _range(column: FloatArray) -> list[float]:
-    return [column.min(), float(np.median(column)), column.max()]
+    low, median, high = column.min(), float(np.median(column)), column.max()
+    return [low, median if abs(median) > NEGLIGIBLE * max(-low, high) else 0.0, high]
 
 
 def _names(argument: str, given: str | Sequence[str] | None, n: int, letter: str) -> list[str]:
