@@ -70,7 +70,19 @@ def test_several_outputs_and_transforms_are_shown(noise):
     law = fitted.predict_distribution([[1.0]], "observation")
     assert "1 point, 2 outputs" in repr(law)
     assert [row[0] for row in cells(law._repr_html_())[1:]] == ["0, output 0", "0, output 1"]
-    assert "kernel" in fitted._repr_mimebundle_()["text/html"]
+    rows = cells(fitted._repr_mimebundle_()["text/html"])
+    separate = noise == "auto"
+    assert [row[0] for row in rows].count("kernel") == 1 + separate
+    assert [["output 0", ""] in rows, ["output 1", ""] in rows] == [separate] * 2
+
+
+def test_a_constant_level_is_not_said_to_vary():
+    x = np.linspace(0, 6, 40)
+    y = np.sin(x) + 0.3 * np.random.default_rng(0).normal(size=40)
+    model = WienerKernelRegressor(noise="auto").fit(x[:, None], y)
+    assert not model.posterior_.level.varies
+    rows = dict(cells(model._repr_mimebundle_()["text/html"])[1:])
+    assert rows["noise level"].startswith("constant (log evidence -")
 
 
 def test_a_model_shows_what_was_found():

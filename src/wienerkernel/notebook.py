@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from html import escape
@@ -76,6 +77,12 @@ def distribution_text(distribution: Any) -> str:
 
 def distribution_html(distribution: Any) -> str:
     """Mean, standard deviation, 90 % interval and density at the first points; of very many, mean and deviation."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of errors beyond the digits that are shown
+        return _distribution_html(distribution)
+
+
+def _distribution_html(distribution: Any) -> str:
     shape = distribution.shape
     columns = {"mean": distribution.mean()[:SHOWN], "std": distribution.std()[:SHOWN]}
     y = density = None
@@ -106,21 +113,22 @@ class FittedHTML:
 
 
 def _findings(model: Any) -> str:
-    kernels, noises, tuned = (
-        found if isinstance(found, tuple) else (found,)
-        for found in (model.kernel_, model.noise_, model.tuning_result_)
-    )
-    rows = [
-        *(("kernel", rounded(repr(kernel))) for kernel in kernels),
-        *(("noise", rounded(repr(noise))) for noise in noises),
-    ]
-    for result in tuned:
+    found = model.kernel_, model.noise_, model.tuning_result_
+    several = len(model.kernel_) if isinstance(model.kernel_, tuple) else 0
+    columns = [part if isinstance(part, tuple) else (part,) * (several or 1) for part in found]
+    names = getattr(model, "target_names_in_", range(several))
+    rows: list[tuple[str, str]] = []
+    for k, (kernel, noise, result) in enumerate(zip(*columns, strict=True)):
+        if several:
+            rows.append((f"output {names[k]}", ""))
+        rows += [("kernel", rounded(repr(kernel))), ("noise", rounded(repr(noise)))]
         if result is None:
             continue
         if result.transform is not None:
             rows.append(("transform", rounded(repr(result.transform))))
         if result.level_evidence is not None:
-            kind = "constant" if result.level is None else "varies"
+            # a constant level is a function, too, if it is uncertain
+            kind = "varies" if getattr(result.level, "varies", result.level is not None) else "constant"
             rows.append(("noise level", f"{kind} (log evidence {result.level_evidence:+.1f})"))
         rows.append((f"objective ({result.method})", f"{result.value:.6g}"))
         rows += [(name, _number(value)) for name, value in result.parameters.items()]

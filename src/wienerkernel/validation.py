@@ -217,6 +217,7 @@ def check_data(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[Array, Floa
     if not reset and is_plain(estimator, X) and _is_plain_vector(y, len(X)):
         return X, y
     _check_kinds(X)
+    _check_kinds(y, "y")
     if reset:
         _remember_targets(estimator, y)
     inputs, outputs = validate_data(
@@ -228,19 +229,23 @@ def check_data(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[Array, Floa
     return inputs, outputs
 
 
-def _check_kinds(X: Any) -> None:
+def _check_kinds(values: Any, what: str = "X") -> None:
     """Raise ValueError for dates, which would become numbers of some unit, and for texts."""
-    kinds = (
-        {str(name): kind for name, kind in getattr(X, "dtypes", {}).items()} if hasattr(X, "columns") else {}
-    )
-    if not kinds and hasattr(X, "dtype"):
-        kinds = {"": X.dtype}
-    for name, kind in kinds.items():
-        where = f"column {name!r} of X" if name else "X"
-        if getattr(kind, "kind", "") in "mM":
+    table = hasattr(values, "columns")
+    kinds = zip(values.columns, values.dtypes, strict=True) if table else [("", getattr(values, "dtype", ""))]
+    for name, dtype in kinds:
+        where, kind = f"column {str(name)!r} of {what}" if table else what, str(dtype).lower()
+        if kind.startswith(("date", "period")):
             msg = f"{where} has dates: convert them to numbers, such as (t - t.min()) / pd.Timedelta(days=1)"
             raise ValueError(msg)
-        if name and (str(kind) in ("str", "string", "category") or (kind == object and _has_texts(X[name]))):
+        if kind.startswith(("timedelta", "duration")):
+            raise ValueError(
+                f"{where} has durations: convert them to numbers, such as t / pd.Timedelta(days=1)"
+            )
+        texts = kind in ("str", "string", "category") or (
+            kind == "object" and table and _has_texts(values[name])
+        )
+        if table and texts:
             msg = f"{where} has texts: encode them, such as by sklearn.preprocessing.OneHotEncoder"
             raise ValueError(msg)
 

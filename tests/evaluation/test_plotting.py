@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from wienerkernel import RBF, ScoreDisplay, TubeDisplay, WienerKernelRegressor
+from wienerkernel import RBF, Huber, ScoreDisplay, TubeDisplay, WienerKernelRegressor
 from wienerkernel.evaluation.report import contents, page
 from wienerkernel.palette import CAUSES, COLORS, LAWS, LIGHT
 from wienerkernel.posterior.separate import causes
@@ -187,3 +187,20 @@ def test_without_matplotlib_the_message_says_what_to_install(model, monkeypatch)
 def test_other_estimators_are_refused():
     with pytest.raises(TypeError, match="a pipeline that ends in one, got LinearRegression"):
         TubeDisplay.from_estimator(LinearRegression().fit([[0.0], [1.0]], [0.0, 1.0]))
+
+
+def test_models_that_are_not_linear_in_y_show_their_samples():
+    x = np.linspace(0, 6, 12)[:, None]
+    model = WienerKernelRegressor(RBF(1.0), loss=Huber(1.0, n_draws=50), noise="norm(0, 0.1)", tuning=None)
+    display = TubeDisplay.from_estimator(model.fit(x, np.sin(x[:, 0])))
+    np.testing.assert_array_equal(display.data[0], x[:, 0])
+    np.testing.assert_allclose(display.data[1], np.sin(x[:, 0]))
+
+
+def test_wrong_shapes_are_refused_in_a_sentence(model):
+    with pytest.raises(ValueError, match="X must have the 1 inputs"):
+        TubeDisplay.from_estimator(model, np.zeros((3, 2)))
+    with pytest.raises(ValueError, match="output must be an index from 0 to 0, got 1"):
+        TubeDisplay.from_estimator(model, output=1)
+    with pytest.raises(ValueError, match="ax must be three Axes, got 1"):
+        ScoreDisplay.from_estimator(model, ax=plt.subplots()[1])

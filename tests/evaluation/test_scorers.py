@@ -109,6 +109,8 @@ def test_parameters_have_the_names_of_columns():
         assert "kernel.k2.length_scale[time]" in named
         assert [name.replace("time", "0").replace("dose", "1") for name in named] == list(plain)
         assert list(named.values()) == list(plain.values())
+    separate = WienerKernelRegressor(noise_level="input").fit(frame, np.column_stack([Y, Y + X[:, 0]]))
+    assert "kernel.k2.length_scale[dose]" in separate.tuning_result_[1].parameters
     efficient = WienerKernelRegressor(noise="laplace", inference="ep").fit(frame[:15], Y[:15])
     assert [name for name in efficient.tuning_result_.parameters if "length_scale" in name] == [
         "kernel.k2.length_scale[time]",
@@ -124,6 +126,14 @@ def test_dates_and_texts_are_refused_with_a_hint():
         model.fit(days, Y)
     with pytest.raises(ValueError, match="X has dates"):
         model.fit(days[["day"]].to_numpy(), Y)
+    with pytest.raises(ValueError, match="column 'day' of X has durations"):
+        model.fit(days.assign(day=days.day - days.day.min()), Y)
+    with pytest.raises(ValueError, match="column 'day' of X has dates"):
+        model.fit(days.assign(day=days.day.dt.to_period("M")), Y)
+    with pytest.raises(ValueError, match="y has dates"):
+        model.fit(X, days.day)
+    with pytest.raises(ValueError, match="column '0' of X has texts"):
+        model.fit(pd.DataFrame([["red"]] * 30), Y)
     with pytest.raises(ValueError, match=r"column 'color' of X has texts.*OneHotEncoder"):
         model.fit(pd.DataFrame({"a": X[:, 0], "color": ["red"] * 30}), Y)
     fitted = model.fit(days.assign(day=(days.day - days.day.min()) / pd.Timedelta(days=1)), Y)

@@ -14,6 +14,7 @@ from ..backend import arrays
 from ..palette import CAUSES, LIGHT, pyplot
 from ..posterior import SeparateOutputs, Uncertainty
 from .diagnostics import BAND, ScoreReport, pit_band
+from .report.slices import observations
 from .unwrap import unwrapped
 
 __all__ = ["ScoreDisplay", "TubeDisplay"]
@@ -119,6 +120,14 @@ class TubeDisplay:
         names = [str(name) for name in getattr(X, "columns", getattr(model, "feature_names_in_", []))]
         points = np.asarray(X, dtype=float)
         points = points[:, None] if points.ndim == 1 else points
+        if estimator is model and points.shape[1] != model.n_features_in_:
+            raise ValueError(
+                f"X must have the {model.n_features_in_} inputs of the model, got {points.shape[1]}"
+            )
+        if not 0 <= output < len(model.output_scale_):
+            raise ValueError(
+                f"output must be an index from 0 to {len(model.output_scale_) - 1}, got {output!r}"
+            )
         j = _index(feature, names, points.shape[1])
         curve = _curve(points, j, at, given=not own)
 
@@ -193,9 +202,8 @@ class TubeDisplay:
 def _samples(posterior: Any) -> tuple[FloatArray, FloatArray]:
     """The samples of a model, X (n, d) and y (n, n_y), on its scale."""
     parts = posterior.outputs if isinstance(posterior, SeparateOutputs) else [posterior]
-    samples = parts[0].smoother.samples
-    X = arrays.as_numpy(samples.places)[samples.index]
-    return X, np.concatenate([arrays.as_numpy(part.observed()) for part in parts], axis=1)
+    found = [observations(part) for part in parts]
+    return found[0][0], np.concatenate([y for _, y in found], axis=1)
 
 
 def _index(feature: int | str, names: list[str], d: int) -> int:
@@ -303,6 +311,8 @@ class ScoreDisplay:
         """Draw on three given axes, or on new ones."""
         if ax is None:
             _, ax = pyplot().subplots(1, 3, figsize=(10.5, 3.4), layout="constrained")
+        if np.size(ax) != 3:
+            raise ValueError(f"ax must be three Axes, got {np.size(ax)}")
         for each, draw in zip(ax, (self._histogram, self._calibration, self._residuals), strict=True):
             draw(each)
         self.axes_ = ax

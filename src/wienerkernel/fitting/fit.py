@@ -41,8 +41,11 @@ def _fit_columns(model: Any, inputs: Array, outputs: FloatArray, *more: Any) -> 
     """Fit a model to each output."""
     models = []
     for k, column in enumerate(outputs.T):
+        models.append(part := type(model)(**model.get_params(deep=False)))
+        if hasattr(model, "feature_names_in_"):
+            part.feature_names_in_ = model.feature_names_in_
         try:
-            models.append(type(model)(**model.get_params(deep=False)).fit(inputs, column, *more))
+            fit(part, inputs, np.ascontiguousarray(column), *more)
         except ValueError as error:
             raise ValueError(f"column {k} of y: {error}") from error
     model.kernel_, model.noise_ = tuple(m.kernel_ for m in models), tuple(m.noise_ for m in models)

@@ -60,8 +60,8 @@ class Slice:
         onto = self._path().onto(points)
         if np.array_equal(onto, points):
             return np.zeros(len(points))
-        moved, own = (np.asarray(self.page.posterior.mean(at)).reshape(len(at)) for at in (onto, points))
-        return moved - own
+        mean = self.page.posterior.mean
+        return np.asarray(mean(onto) - mean(points), dtype=float).reshape(len(points))
 
     def draw(self, exact: bool) -> None:
         """Draw the curve and the samples; without ``exact``, with the quantiles of the last laws in units of the new std."""
