@@ -183,6 +183,17 @@ def test_each_input_has_a_slice_through_one_sample():
     np.testing.assert_allclose(part["mean"][0], model.predict(grid), rtol=1e-3, atol=1e-4)
 
 
+def test_values_that_differ_by_a_small_part_of_their_size_keep_their_digits():
+    X = 1e6 + np.linspace(0, 5, 20)[:, None]
+    y = 101325 + np.sin(X[:, 0])
+    told = contents(WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.1)", tuning=None).fit(X, y))
+    np.testing.assert_allclose(told["slices"][0]["data"]["x"], X[:, 0], rtol=0, atol=1e-4)
+    np.testing.assert_allclose(told["slices"][0]["data"]["y"][0], y, rtol=0, atol=1e-4)
+    text = page([told])
+    assert "<td>1000002.5</td><td>1000005</td>" in text
+    assert f"<td>{y.min():.8g}</td>" in text
+
+
 def test_rounding_errors_of_inputs_are_zeros_and_no_values_of_their_own():
     """Cosines of multiples of 90 degrees: six numbers for three values, and a cubic through them is ill-conditioned."""
     angle = np.arange(24) * np.pi / 2

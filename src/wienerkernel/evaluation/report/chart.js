@@ -1,13 +1,18 @@
 /* Charts as inline SVG. */
 const tip = document.getElementById("tip");
 
-const show = (value) => {
+/* Four digits, or as many as tell values apart that differ by a small part of their spread. */
+const show = (value, spread = 0) => {
   if (value === null || !Number.isFinite(value)) return "–";
-  return String(Number(value.toPrecision(4))).replace("-", "−");
+  const more = spread > 0 && value ? 3 + Math.ceil(Math.log10(Math.abs(value) / spread)) : 0;
+  const rounded = Number(value.toPrecision(Math.min(Math.max(4, more), 15))), size = Math.abs(rounded);
+  const written = size >= 1e7 || (size > 0 && size < 1e-4) ? rounded.toExponential().replace("+", "") : String(rounded);
+  return written.replaceAll("-", "−");
 };
-const interval = (low, high) => `${show(low)} … ${show(high)}`;
+const interval = (low, high) => `${show(low, high - low)} … ${show(high, high - low)}`;
 /* A number, or the name of the value of a category. */
-const place = ({ values }, x) => (values.length ? values[Math.min(Math.max(Math.round(x), 0), values.length - 1)] : show(x));
+const place = ({ values, x = [0] }, at) => (
+  values.length ? values[Math.min(Math.max(Math.round(at), 0), values.length - 1)] : show(at, x.at(-1) - x[0]));
 const extent = (values) => {
   let low = Infinity, high = -Infinity;
   for (const value of values) {
@@ -26,12 +31,12 @@ const nearest = (values, x) => {
   return best;
 };
 
-/* Ticks at 1, 2 or 5 times a power of ten. */
+/* Ticks at 1, 2 or 5 times a power of ten, and their labels. */
 const ticks = ([low, high], count) => {
   const raw = (high - low) / Math.max(count, 1), power = 10 ** Math.floor(Math.log10(raw));
   const step = power * ([1, 2, 5, 10].find((factor) => factor * power >= raw * 0.999) || 10);
   const first = Math.ceil(low / step - 1e-9), last = Math.floor(high / step + 1e-9), found = [];
-  for (let k = first; k <= last; k++) found.push(k * step);
+  for (let k = first; k <= last; k++) found.push([k * step, show(k * step, step)]);
   return found;
 };
 
@@ -66,23 +71,25 @@ const categories = (values, width) => {
 
 /* Axes in the host element, and functions that draw in their coordinates; of a category, x is the index of its value. */
 const chart = (host, { x, y, values = [], xLabel, yLabel, height, describe, right = PADDING.right }) => {
-  const width = Math.max(host.clientWidth, 240), { left, top, bottom } = PADDING;
+  const width = Math.max(host.clientWidth, 240), { top, bottom } = PADDING, levels = ticks(y, height / 55);
+  const left = Math.max(PADDING.left, 16 + 7 * Math.max(...levels.map(([, name]) => name.length)));
+  const cut = (name) => (7 * name.length > width ? `${name.slice(0, Math.floor(width / 7) - 1)}…` : name);
   const root = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": describe });
   const X = (value) => left + ((value - x[0]) / (x[1] - x[0])) * (width - left - right);
   const Y = (value) => height - bottom - ((value - y[0]) / (y[1] - y[0])) * (height - top - bottom);
-  for (const tick of ticks(y, height / 55)) {
+  for (const [tick, name] of levels) {
     svg("line", { class: "grid", x1: left, x2: width - right, y1: Y(tick), y2: Y(tick) }, root);
-    text(show(tick), { x: left - 8, y: Y(tick) + 4, "text-anchor": "end" }, root);
+    text(name, { x: left - 8, y: Y(tick) + 4, "text-anchor": "end" }, root);
   }
-  const named = values.length ? categories(values, width - left - right) : ticks(x, width / 90).map((tick) => [tick, show(tick)]);
+  const named = values.length ? categories(values, width - left - right) : ticks(x, width / 90);
   for (const [tick, name, whole] of named) {
     svg("line", { class: "axis", x1: X(tick), x2: X(tick), y1: height - bottom, y2: height - bottom + 5 }, root);
     const node = text(name, { x: X(tick), y: height - bottom + 18, "text-anchor": "middle" }, root);
     if (whole) svg("title", {}, node).textContent = whole;
   }
   svg("path", { class: "axis", d: `M${left},${height - bottom}H${width - right}` }, root);
-  text(xLabel, { x: width - right, y: height - 4, "text-anchor": "end" }, root);
-  text(yLabel, { x: 0, y: 12 }, root);
+  text(cut(xLabel), { x: width - right, y: height - 4, "text-anchor": "end" }, root);
+  text(cut(yLabel), { x: 0, y: 12 }, root);
   const id = `clip${chart.count = (chart.count || 0) + 1}`;
   const clip = svg("clipPath", { id }, root);
   svg("rect", { x: left, y: top, width: width - left - right, height: height - top - bottom }, clip);
@@ -136,7 +143,7 @@ const chart = (host, { x, y, values = [], xLabel, yLabel, height, describe, righ
       svg("rect", { x: start, y: at((k + 1) / steps), width: 14, height: at(0) - at(1 / steps) + 0.5, fill: colorOf((k + 0.5) / steps) }, root);
     }
     if (!(high > low)) return text(show(low), { x: start + 20, y: at(0.5) + 4 }, root);
-    for (const tick of ticks([low, high], 5)) text(show(tick), { x: start + 20, y: at((tick - low) / (high - low)) + 4 }, root);
+    for (const [tick, name] of ticks([low, high], 5)) text(name, { x: start + 20, y: at((tick - low) / (high - low)) + 4 }, root);
   };
   host.replaceChildren(root);
   return { layer, X, Y, line, area, point, vertical, move, hover, distance, scale };

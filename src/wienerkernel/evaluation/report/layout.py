@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from html import escape
@@ -91,8 +92,12 @@ def _resource(name: str) -> str:
     return (files(__package__) / name).read_text(encoding="utf-8")
 
 
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4g}".replace("-", "−")
+def _number(value: float | None, spread: float = 0.0) -> str:
+    """Four digits, or as many as tell values apart that differ by a small part of their spread."""
+    if value is None:
+        return "–"
+    more = 3 + math.ceil(math.log10(abs(value) / spread)) if spread > 0 and value else 0
+    return f"{value:.{min(max(4, more), 15)}g}".replace("-", "−")
 
 
 def _value(value: float | str) -> str:
@@ -212,7 +217,12 @@ def _columns(report: dict[str, Any]) -> str:
         if not target:
             pairs = zip(column["relevance"], largest, strict=True)
             bars = [_Markup(f"{_bar(value / most)}{_number(value)}") for value, most in pairs]
-        ends = list(map(_number, column["range"])) or [f"{column['values']} values", "–", "–"]
+        low, *_, high = column["range"] or [0.0, 0.0]
+        ends = [_number(end, high - low) for end in column["range"]] or [
+            f"{column['values']} values",
+            "–",
+            "–",
+        ]
         row = [column["name"], *(bars * several), *ends, *[column["unit"] or "–"] * units]
         rows.append([*row, "observed" if target else "input"])
     hint = "Units are those in brackets at the end of the column names. " * units
@@ -317,12 +327,14 @@ def _curve_table(report: dict[str, Any], part: dict[str, Any]) -> str:
     rows = []
     for k in at:
         means = [mean[k] for mean in part["mean"]]
-        row = [part["values"][k] if part["values"] else _number(part["x"][k]), *map(_number, means)]
+        wide = part["tubes"]["observation"]["high"][k] - part["tubes"]["observation"]["low"][k]
+        row = [part["values"][k] if part["values"] else _number(part["x"][k], part["x"][-1] - part["x"][0])]
+        row += [_number(mean, wide) for mean in means]
         for law in part["tubes"]:
             # of several outputs, the intervals are given relative to the mean
             center = 0.0 if several else means[0]
             low, high = (center + part["tubes"][law][end][k] for end in ("low", "high"))
-            row.append(f"{_number(low)} … {_number(high)}")
+            row.append(f"{_number(low, high - low)} … {_number(high, high - low)}")
         row += [_number(variance[k] ** 0.5) for variance in part["variance"].values()]
         rows.append(row)
     where = _join(

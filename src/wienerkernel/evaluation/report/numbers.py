@@ -162,9 +162,9 @@ def _columns(
     ]
 
 
-def _range(column: FloatArray) -> list[float]:
+def _range(column: FloatArray) -> FloatArray:
     low, median, high = column.min(), float(np.median(column)), column.max()
-    return [low, median if abs(median) > NEGLIGIBLE * max(-low, high) else 0.0, high]
+    return np.array([low, median if abs(median) > NEGLIGIBLE * max(-low, high) else 0.0, high])
 
 
 def _names(argument: str, given: str | Sequence[str] | None, n: int, letter: str) -> list[str]:
@@ -229,18 +229,21 @@ def _hyperparameters(model: Any, inputs: list[str], targets: list[str]) -> list[
     return [{"name": name, "value": value, "meaning": meaning} for name, value, meaning in rows]
 
 
-def _plain(value: Any) -> Any:
-    """Lists for arrays, floats with six digits, and None for what is not finite."""
+def _plain(value: Any, digits: int = 6) -> Any:
+    """Lists for arrays, floats with six digits, more if values differ little, and None for what is not finite."""
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [_plain(item, digits) for item in value]
     if isinstance(value, str | int | None):
         return value
     array = arrays.as_numpy(value) if arrays.is_array_api(value) else np.asarray(value)
     if array.ndim:
-        return [_plain(item) for item in array.tolist()]
+        finite = array[np.isfinite(array)] if array.dtype.kind == "f" else np.zeros(0)
+        spread = np.ptp(finite) if finite.size else 0.0
+        digits = int(np.clip(6 + np.log10(np.abs(finite).max() / spread), 6, 15)) if spread else 6
+        return _plain(array.tolist(), digits)
     number = array.item()
     if isinstance(number, int):
         return number
-    return float(f"{number:.6g}") if np.isfinite(number) else None
+    return float(f"{number:.{digits}g}") if np.isfinite(number) else None

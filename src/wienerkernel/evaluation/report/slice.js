@@ -81,7 +81,7 @@ class Slice {
       const k = nearest(part.x, px);
       return [part.x[k], [
         `${part.input} = ${place(part, part.x[k])}`,
-        `mean ${show(mean[k])}`,
+        `mean ${show(mean[k], y[1] - y[0])}`,
         ...Object.entries(this.laws).map(([law, name]) => `${name}, ${level}: ${interval(curves[law][0][k], curves[law][1][k])}`),
       ]];
     }, (px) => this.choose(px));
@@ -132,15 +132,16 @@ class Slice {
     if (typeof x === "number") this.slider.value = nearest(part.at.map((k) => part.x[k]), x);
     const position = Number(this.slider.value), k = part.at[position];
     const mean = part.mean[output][k], scale = report.scales[output];
+    const wide = part.tubes.observation, center = show(mean, scale * (wide.high[k] - wide.low[k]));
     const caption = `${part.input} = ${place(part, part.x[k])}`;
     this.find("label").textContent = caption;
     const intervals = Object.entries(this.laws).map(
       ([law, name]) => `${name} ${interval(mean + scale * part.tubes[law].low[k], mean + scale * part.tubes[law].high[k])}`);
     const stds = Object.entries(CAUSES).map(
       ([cause, name]) => `${name} ${show(scale * Math.sqrt(part.variance[cause][k]))}`);
-    this.slider.setAttribute("aria-valuetext", `${caption}, mean ${show(mean)}`);
+    this.slider.setAttribute("aria-valuetext", `${caption}, mean ${center}`);
     this.find(".readout").textContent =
-      `Mean ${show(mean)}. ${level} intervals: ${intervals.join("; ")}. Standard deviations${report.summary.transform && " on the transformed scale"}: ${stds.join("; ")}.`;
+      `Mean ${center}. ${level} intervals: ${intervals.join("; ")}. Standard deviations${report.summary.transform && " on the transformed scale"}: ${stds.join("; ")}.`;
     for (const [drawn, mark] of this.marks) drawn.move(mark, part.x[k]);
     this.drawDensity(position, mean, caption);
   }
