@@ -354,9 +354,11 @@ def test_curves_in_motion_have_the_right_mean_and_width_and_become_exact():
     [follow] = calls  # one for both
     calls.clear()
     follow()
+    assert page.python.disabled
     moving = {name: np.array(values) for name, values in part.curve.data.items()}
     [settle] = calls
     settle()
+    assert not page.python.disabled
     exact = part.curve.data
     np.testing.assert_array_equal(moving["mean"], exact["mean"])
     width = np.max(exact["observation_high"] - exact["observation_low"])

@@ -48,6 +48,8 @@ def slice_figure(curve: Any, data: Any, span: Any, truth: bool, hover: bool = Tr
         tips = [("x", "@x"), ("mean", "@mean")]
         tips += [(LAWS[of], f"@{of}_low … @{of}_high") for of in WIDEST_FIRST]
         plot.add_tools(models.HoverTool(tooltips=tips, renderers=[mean], mode="vline"))
+    plot.xaxis.ticker.desired_num_ticks = 5
+    plot.xaxis.formatter.power_limit_low = -5
     plot.add_layout(span)
     return _with_legend_below(plot)
 

@@ -266,6 +266,7 @@ class Page:
         for part in self.slices:
             part.draw(exact=False)
         self._mark()
+        self.png.disabled = self.python.disabled = True  # until they are those of this model
 
     def settle(self) -> None:
         """Draw the exact laws, and update densities, scores and code."""
@@ -275,6 +276,7 @@ class Page:
         self.draw_scores()
         self.code.text = f"<pre>{escape(self.scene.code())}</pre>"
         self.sample.end = max(len(self.scene.values) - 1, 1)
+        self.png.disabled = self.python.disabled = False
 
     def _mark(self) -> None:
         for part in self.slices:
