@@ -419,6 +419,11 @@ def test_a_dependence_of_residuals_is_told_from_chance(slope, depends):
     assert len(found["x"]) == 12
 
 
+def test_rounding_errors_depend_on_nothing():
+    x = np.arange(60.0)
+    assert scores_room.binned(x, 1e-15 * x)["depends"] is False
+
+
 def test_few_residuals_are_not_judged_nor_connected_one_by_one():
     found = scores_room.binned(np.arange(12.0), np.arange(12.0))
     assert found["depends"] is None

@@ -164,7 +164,7 @@ def _tiles(report: dict[str, Any]) -> str:
     """The headline numbers."""
     summary, scores = report["summary"], report["scores"]
     places = summary["places"]
-    note = "approximate solution" if places is None else f"at {places:,} distinct inputs"
+    note = "approximate solution" if places is None else f"at {places:,} distinct input{'s' * (places != 1)}"
     tiles = [("samples", f"{summary['samples']:,}", note)]
     if "missing" not in scores:
         values, units = scores["summary"], ", ".join(_unit(column) for column in _targets(report))

@@ -134,7 +134,7 @@ def binned(x: FloatArray, residual: FloatArray) -> dict[str, Any]:
     judged = [residual[group] for group in groups if len(group) >= FEWEST]
     depends = None  # nothing to compare
     if len(judged) > 1:
-        depends = bool(np.ptp(residual) > 0 and kruskal(*judged).pvalue < CHANCE)
+        depends = bool(np.ptp(residual) > 1e-9 and kruskal(*judged).pvalue < CHANCE)
     return {
         "x": np.array([np.median(x[group]) for group in groups]),
         "mean": mean,
