@@ -18,9 +18,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import wienerkernel
 from wienerkernel import (
     RBF,
+    Actions,
     Exponential,
     FeatureMap,
     Matern,
+    Neighbors,
     NotPositiveDefiniteError,
     Polynomial,
     RationalQuadratic,
@@ -281,6 +283,33 @@ def test_inputs_are_not_modified(data):
     model.predict_distribution(Z, "observation").cdf(np.zeros(11))
     for array, copy in zip((X, y, Z, s), copies, strict=True):
         np.testing.assert_array_equal(array, copy)
+
+
+@pytest.mark.parametrize("approximation", [None, Neighbors(5), Actions("subset", 5)])
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_data_that_change_after_the_fit_do_not_matter(data, approximation, library):
+    X, y, Z = data
+    as_array = pytest.importorskip("torch").tensor if library == "torch" else np.array
+    given = [as_array(X), as_array(y), np.ones(30) if approximation else np.eye(30) + 0.1]
+    model = WienerKernelRegressor(tuning=None, approximation=approximation).fit(*given)
+    before = model.predict(as_array(Z), return_std=True)
+    for array in given:
+        array += 1.0
+    for one, other in zip(before, model.predict(as_array(Z), return_std=True), strict=True):
+        np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
+
+
+def test_a_fit_that_fails_leaves_the_model_as_it_was_or_unfitted(data):
+    X, y, Z = data
+    model = WienerKernelRegressor(noise="norm(0, 0.1)", tuning=None).fit(X, y)
+    before = dict(model.__dict__)
+    with pytest.raises(ValueError, match="noise_scale must be positive"):
+        model.fit(X[:, :1], y, noise_scale=-1)
+    assert model.__dict__ == before
+    with pytest.raises(NotPositiveDefiniteError, match="trend"):  # found when the old factor has made room
+        model.set_params(trend="linear").fit(np.ones((30, 1)), y)
+    with pytest.raises(NotFittedError):
+        model.predict(Z)
 
 
 def test_a_trend_extrapolates_what_the_kernel_forgets():

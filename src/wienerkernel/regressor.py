@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -234,30 +235,40 @@ class WienerKernelRegressor(FittedHTML, MultiOutputMixin, RegressorMixin, BaseEs
         """
         if is_stream(X):
             return self._fit_stream(X, y, noise_scale, input_noise)
-        inputs, outputs = check_data(self, X, y, reset=True)
-        with verbosely(self.verbose):
+        with self._restored_on_failure(), verbosely(self.verbose):
+            inputs, outputs = check_data(self, X, y, reset=True)
             fitting.fit(self, inputs, outputs, noise_scale, input_noise)
         return self
 
     def _fit_stream(self, X: Any, y: Any, noise_scale: Any, input_noise: Any) -> WienerKernelRegressor:
-        """Fit to files or Dask collections, or leave the estimator as it was."""
+        """Fit to files or Dask collections."""
         from .io.streams import as_stream
 
         if input_noise is not None:
             raise ValueError("input_noise needs arrays in memory")
-        stream, before = as_stream(X, y, noise_scale), dict(self.__dict__)
-        self.__dict__.pop("feature_names_in_", None)
-        try:
-            with verbosely(self.verbose):
-                fitting.fit_stream(self, stream)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
+        stream = as_stream(X, y, noise_scale)
+        with self._restored_on_failure(), verbosely(self.verbose):
+            self.__dict__.pop("feature_names_in_", None)
+            fitting.fit_stream(self, stream)
         self.n_features_in_ = stream.n_features
         if stream.names is not None:
             self.feature_names_in_ = np.array(stream.names, dtype=object)
         return self
+
+    @contextmanager
+    def _restored_on_failure(self) -> Iterator[None]:
+        """Restore all attributes if fitting fails; without the factor if that had to make room, as it is large."""
+        before = {name: value for name, value in self.__dict__.items() if name != "posterior_"}
+        try:
+            yield
+        except BaseException:
+            kept = {name: value for name, value in self.__dict__.items() if name == "posterior_"}
+            self.__dict__.clear()
+            self.__dict__.update(before | kept)
+            raise
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "posterior_" in self.__dict__
 
     @property
     def output_scale_(self) -> FloatArray:

@@ -89,7 +89,7 @@ def check_noise_scale(noise_scale: ArrayLike | None, n: int, invertible: bool = 
     """Noise scales of n samples: (n,), or (n, n) for correlated noise, whose covariance may have to be invertible."""
     if noise_scale is None:
         return np.ones(n)
-    scale = np.asarray(noise_scale, dtype=np.float64)
+    scale = np.array(noise_scale, dtype=np.float64)  # a copy, which the model keeps
     if scale.ndim == 0:
         scale = np.full(n, scale)
     if scale.shape not in ((n,), (n, n)) or not np.all(np.isfinite(scale)):
@@ -213,6 +213,7 @@ def check_data(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[Array, Floa
     if arrays.is_array_api(X):
         inputs, outputs = _check_array_api(estimator, X, reset), _check_array_api_outputs(X, y)
         check_size("y", outputs)
+        inputs = arrays.copy(inputs) if reset else inputs
         return inputs, outputs
     if not reset and is_plain(estimator, X) and _is_plain_vector(y, len(X)):
         return X, y
@@ -220,8 +221,15 @@ def check_data(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[Array, Floa
     _check_kinds(y, "y")
     if reset:
         _remember_targets(estimator, y)
-    inputs, outputs = validate_data(
-        estimator, X, y, dtype=precision(estimator), multi_output=True, y_numeric=True, reset=reset
+    inputs, outputs = validate_data(  # a copy: the user may change X later
+        estimator,
+        X,
+        y,
+        dtype=precision(estimator),
+        multi_output=True,
+        y_numeric=True,
+        reset=reset,
+        copy=reset,
     )
     outputs = np.asarray(outputs, dtype=np.float64)
     check_size("X", inputs, precision(estimator))

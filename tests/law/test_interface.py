@@ -132,6 +132,9 @@ def test_inputs_are_not_modified_and_results_repeat():
     first = Y.ppf(0.3)
     np.testing.assert_array_equal(Y.ppf(0.3), first)
     np.testing.assert_array_equal(weights, copy)
+    mean = Y.mean()
+    weights += 1.0
+    np.testing.assert_array_equal(Y.mean(), mean)
 
 
 def test_accuracy_that_is_not_reached_is_said_and_covers_the_true_error():

@@ -20,11 +20,11 @@ __all__ = ["fit"]
 
 def fit(model: Any, inputs: Array, outputs: FloatArray, noise_scale: Any, input_noise: Any) -> None:
     """Fit the model to checked data: tune what is unknown, and condition on the samples."""
+    model.__dict__.pop("approximation_", None)
     if outputs.ndim == 2 and (is_separate(model) or input_noise is not None):
         return _fit_columns(model, inputs, outputs, noise_scale, input_noise)
     scale = check_noise_scale(noise_scale, inputs.shape[0], invertible=model.ridge is None)
     check_setting(model.loss, model.inference, model.ridge, scale)
-    model.__dict__.pop("approximation_", None)
     approximation = at_scale.as_approximation(model.approximation)
     exact = approximation is None or (approximation == "auto" and at_scale.is_small(inputs))
     noisy = as_input_noise(input_noise, inputs.shape[1])

@@ -19,8 +19,8 @@ Term = tuple[Noise, FloatArray, FloatArray]
 
 
 def finite(name: str, values: ArrayLike) -> FloatArray:
-    """``values`` as an array; ValueError for NaN or infinity."""
-    array = np.asarray(values, dtype=float)
+    """A copy of ``values``, which the law keeps; ValueError for NaN or infinity."""
+    array = np.array(values, dtype=float)
     if not np.all(np.isfinite(array)):
         msg = f"{name} must be finite numbers, got NaN or infinity"
         raise ValueError(msg)
@@ -53,7 +53,7 @@ def _term(noise: Any, weights: ArrayLike, counts: ArrayLike | None) -> Term:
         msg = f"weights must have shape (..., D) with D >= 1, got shape {w.shape}"
         raise ValueError(msg)
     width = w.shape[-1]
-    n = np.ones(width) if counts is None else np.asarray(counts, dtype=float)
+    n = np.ones(width) if counts is None else np.array(counts, dtype=float)
     if n.shape != (width,) or not np.all((n > 0) & np.isfinite(n)):
         msg = f"counts must be {width} positive numbers, one per weight, got {counts!r}"
         raise ValueError(msg)
