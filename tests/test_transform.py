@@ -116,6 +116,37 @@ def test_moments_are_those_of_the_density():
     assert law.var()[0] == pytest.approx(integral(lambda y: (y - mean) ** 2), rel=1e-3)
 
 
+@pytest.mark.parametrize("of", ["estimate", "function", "observation"])
+def test_moments_on_the_scale_of_y_are_exact_enough_where_little_is_known(of):
+    # Of exp(Z), the moments are values of the moment generating function of Z, here near the data and far from them.
+    noise, at = stats.gamma(2, scale=0.1), np.vstack([X[:2], Z, 20 + Z])
+    log_model = WienerKernelRegressor(KERNEL, noise=noise, tuning=None).fit(X, np.log(Y))
+    weights = np.stack(
+        [
+            WienerKernelRegressor(KERNEL, noise=noise, tuning=None).fit(X, row).predict(at)
+            - WienerKernelRegressor(KERNEL, noise=noise, tuning=None).fit(X, 0 * row).predict(at)
+            for row in np.eye(len(X))
+        ],
+        axis=1,
+    )
+    parts, mean = log_model.uncertainty(at), log_model.predict(at)
+
+    def raw_moment(k):
+        value = np.exp(k * (mean + noise.mean() * weights.sum(axis=1))) * np.prod(
+            (1 + 0.1 * k * weights) ** -2.0, axis=1
+        )
+        value = value if of == "estimate" else value * np.exp(k**2 * parts.model / 2)
+        return value * (1 - 0.1 * k) ** -2.0 if of == "observation" else value
+
+    law = (
+        WienerKernelRegressor(KERNEL, noise=noise, transform="log", tuning=None)
+        .fit(X, Y)
+        .predict_distribution(at, of)
+    )
+    np.testing.assert_allclose(law.mean(), raw_moment(1), rtol=1e-6)
+    np.testing.assert_allclose(law.var(), raw_moment(2) - raw_moment(1) ** 2, rtol=1e-3)
+
+
 def test_below_the_domain_there_is_nothing():
     law = untuned(X, Y, KERNEL, transform="log").predict_distribution(Z, "observation")
     for y in (-1.0, 0.0):

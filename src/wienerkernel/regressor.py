@@ -73,8 +73,8 @@ class WienerKernelRegressor(FittedHTML, MultiOutputMixin, RegressorMixin, BaseEs
         as a function that takes an array (m, d) and returns positive values (m,).
     transform : None, "log", "box-cox", "yeo-johnson" or tuple of three callables, default=None
         The scale on which the model holds, T(y) = f(x) + s(x) M; the exponent is learned. The callables are T, its
-        inverse and its derivative. ``predict``, distributions and scores are on the scale of y; ``uncertainty`` and
-        everything else about f are on the transformed scale.
+        inverse and its derivative. ``predict``, distributions and scores are on the scale of y, where moments are
+        approximate unless the noise is normal; ``uncertainty`` and everything else about f are on the transformed scale.
     tuning : {"likelihood", "loo", None}, default="likelihood"
         How the hyperparameters of the kernel and the unknown parameters of the noise are found: by the Gaussian
         quasi-likelihood with the variance of the noise, by the leave-one-out log score under the exact law of the

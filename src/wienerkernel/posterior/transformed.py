@@ -19,15 +19,16 @@ from .distribution import PredictiveDistribution
 __all__ = ["TransformedDistribution"]
 
 NODES = 4  # nodes of the rule for moments, which needs cumulants up to order 8
-NORMAL_NODES = 32  # of the rule for normal laws
+NORMAL_NODES = 32  # of the rule for the normal part
+ROUNDING = 1e-12  # fraction of the variance below which what is not normal is a rounding error
 
 
 class TransformedDistribution(PredictiveDistribution):
     """The law of y at m query points, where T(y) has the law ``base``; with the names and broadcasting of ``scipy.stats``.
 
-    Distribution function, quantiles, density and draws are transformed exactly. Mean and variance come from a Gauss rule
-    of four nodes with the first seven moments of the base, or of 32 nodes where it is normal; each part of a mixture has
-    a rule of its own. The value of f, ``of="function"``, is T^-1(f(x)) here.
+    Distribution function, quantiles, density and draws are transformed exactly. Mean and variance come from Gauss
+    rules, of 32 nodes for the normal part, and of four nodes with the first seven moments for the rest; each part of a
+    mixture has rules of its own. The value of f, ``of="function"``, is T^-1(f(x)) here.
     """
 
     def __init__(self, base: Any, transform: Transform) -> None:
@@ -82,14 +83,17 @@ class TransformedDistribution(PredictiveDistribution):
     @cached_property
     def _rule(self) -> tuple[FloatArray, FloatArray]:
         """Nodes on the scale of T(y) and weights of a Gauss rule for the law, each (*shape, k)."""
-        law = self.base.law
-        if not isinstance(law, MixedLaw):
-            return rule_of(self.base)
-        nodes, weights = rule_of(law.law)  # of each part
-        nodes, weights = np.moveaxis(nodes, 0, -1), np.moveaxis(weights, 0, -1) * law.probabilities
-        nodes = nodes.reshape(*law.shape, -1) - law.mean()[..., None]
+        law, nodes, weights = self.base.law, *rule_of(self._parts)
+        if isinstance(law, MixedLaw):
+            nodes, weights = np.moveaxis(nodes, 0, -1), np.moveaxis(weights, 0, -1) * law.probabilities
+            nodes, weights = (values.reshape(*law.shape, -1) for values in (nodes, weights))
         scale = np.broadcast_to(self.base.scale, law.shape)[..., None]
-        return self.base.mean()[..., None] + scale * nodes, weights.reshape(nodes.shape)
+        return self.base.mean()[..., None] + scale * (nodes - law.mean()[..., None]), weights
+
+    @property
+    def _parts(self) -> Any:
+        """The law on the scale of T(y), or those that it is a mixture of."""
+        return self.base.law.law if isinstance(self.base.law, MixedLaw) else self.base.law
 
     def _central(self, order: int) -> FloatArray:
         """Central moment, by a Gauss rule from the exact cumulants."""
@@ -124,17 +128,23 @@ class TransformedDistribution(PredictiveDistribution):
 
 
 def rule_of(law: Any) -> tuple[FloatArray, FloatArray]:
-    """Nodes and weights (..., k) of a Gauss rule for a batch of laws, from their cumulants."""
-    mean, std = law.mean(), law.std()
-    unit = np.where(std > 0, std, 1.0)
-    higher = [law.cumulant(order) / unit**order for order in range(2, 2 * NODES + 1)]
-    if not np.any(higher[1:]):  # normal
-        nodes, weights = np.polynomial.hermite_e.hermegauss(NORMAL_NODES)
-        nodes = mean[..., None] + std[..., None] * nodes
-        return nodes, np.broadcast_to(weights / weights.sum(), nodes.shape)
-    return gauss_rule(
-        mean, std, [np.ones(std.shape), *moments_from_cumulants([np.zeros(std.shape), *higher])]
-    )
+    """Nodes and weights (..., k) of a Gauss rule for a batch of laws: of their normal part, and of the rest."""
+    mean, std, total = law.mean(), law.normal_std, law.var()
+    rest = total - std**2
+    rest = np.where(rest > ROUNDING * total, rest, 0.0)
+    unit = np.sqrt(np.where(rest > 0, rest, 1.0))
+    higher = [np.where(rest > 0, law.cumulant(order) / unit**order, 0.0) for order in range(3, 2 * NODES + 1)]
+    if not np.any(higher):
+        nodes, weights, std = mean[..., None], np.ones((*law.shape, 1)), np.sqrt(total)
+    else:
+        moments = moments_from_cumulants([np.zeros(law.shape), np.ones(law.shape), *higher])
+        nodes, weights = gauss_rule(mean, np.sqrt(rest), [np.ones(law.shape), *moments])
+    if not np.any(std):
+        return nodes, weights
+    points, chances = np.polynomial.hermite_e.hermegauss(NORMAL_NODES)
+    nodes = nodes[..., None] + std[..., None, None] * points
+    weights = weights[..., None] * (chances / chances.sum())
+    return nodes.reshape(*law.shape, -1), weights.reshape(*law.shape, -1)
 
 
 def gauss_rule(mean: FloatArray, std: FloatArray, moments: list[FloatArray]) -> tuple[FloatArray, FloatArray]:
