@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -190,3 +191,29 @@ def test_many_copies_of_few_values_keep_their_place():
     for y in (30.0, 53.12031895178795, 63.0):
         value, error = Y.cdf(y, return_error=True)
         assert abs(value - exact @ ndtr((y - values) / tau)) < 1e-13 + 2 * error
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.1, -1 / 3])
+@pytest.mark.parametrize("number", [50, 1000, 5000, 100_000])
+def test_many_bernoulli_terms_are_binomial_at_every_atom(number, weight):
+    success = np.arange(int(0.29 * number), int(0.31 * number) + 2)[:200]
+    Y = LinearCombination("bernoulli(0.3)", [weight], counts=[number])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AccuracyWarning)
+        cdf, error = Y.cdf(weight * success, return_error=True)
+    exact = stats.binom(number, 0.3)
+    expected = exact.cdf(success) if weight > 0 else exact.sf(success - 1)
+    assert np.all(np.abs(cdf - expected) <= 10 * error)
+    assert error.max() < 2e-11
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e6, 1e12])
+@pytest.mark.parametrize("weight", [1.0, 0.1, 1 / 3])
+def test_atoms_far_from_zero_are_found_where_the_argument_is_rounded(offset, weight):
+    Y = LinearCombination([offset, offset + 1], [weight, weight])
+    np.testing.assert_allclose(
+        Y.cdf(weight * (2 * offset) + weight * np.arange(3)), [0.25, 0.75, 1], rtol=1e-13
+    )
+    np.testing.assert_allclose(
+        Y.sf(weight * (2 * offset) + weight * np.arange(3)), [0.75, 0.25, 0], atol=1e-13
+    )

@@ -22,6 +22,8 @@ SUM = 2**13
 """Atoms of a sum that is not divided into halves."""
 PILOT = 64
 """Atoms of a term that show whether sums coincide."""
+MOST_PARTS = 16
+"""Steps of a lattice between the closest atoms."""
 NO_MASS = 1e-18
 """Probability of a value that is left out: no sum of 1000 of them is visible beside 1."""
 REACH = 12.0
@@ -48,9 +50,10 @@ class _Half:
         self.values: FloatArray = np.zeros(1)
         self.mass: FloatArray = np.ones(1)
         self.limit = limit
+        self.copies = 0
 
-    def add(self, values: FloatArray, mass: FloatArray) -> bool:
-        """Convolve with one more term, unless that makes too many atoms."""
+    def add(self, values: FloatArray, mass: FloatArray, copies: int = 1) -> bool:
+        """Convolve with one more term, or with the sum of some copies, unless that makes too many atoms."""
         if len(self.values) * len(values) > 16 * self.limit:
             return False
         # long runs of increasing values are sorted faster
@@ -58,6 +61,7 @@ class _Half:
         if len(merged[0]) > self.limit:
             return False
         self.values, self.mass = merged
+        self.copies += copies
         return True
 
 
@@ -68,12 +72,14 @@ class AtomSum(ClosedForm):
         self.halves = halves
         self.below = [np.concatenate([[0.0], np.cumsum(right.mass)]) for _, right in halves]
         self.above = [np.concatenate([np.cumsum(right.mass[::-1])[::-1], [0.0]]) for _, right in halves]
+        # products of probabilities that are rounded themselves
+        self.rounding = np.array([(16 + 0.5 * (left.copies + right.copies)) * EPS for left, right in halves])
 
     def __call__(self, x: FloatArray, index: IntArray) -> Values:  # noqa: D102
         cdf, sf = np.empty(x.shape), np.empty(x.shape)
         for i, row in enumerate(index):
             cdf[i], sf[i] = self._row(x[i], row)
-        error = np.full(x.shape, 16 * EPS)
+        error = np.broadcast_to(self.rounding[index, None], x.shape)
         return Values(np.full(x.shape, np.nan), cdf, sf, error, error)
 
     def _row(self, x: FloatArray, row: int) -> tuple[FloatArray, FloatArray]:
@@ -134,7 +140,11 @@ class SmoothedAtoms:
         # atoms are known up to their tolerance, and x up to its rounding
         shift = TOLERANCE + 8 * EPS * (1 + np.abs(x))
         return Values(
-            pdf, cdf, sf, 16 * EPS + shift * pdf, (64 * EPS + 8 * shift / self.tau[index, None]) * pdf
+            pdf,
+            cdf,
+            sf,
+            self.steps.rounding[index, None] + shift * pdf,
+            (64 * EPS + 8 * shift / self.tau[index, None]) * pdf,
         )
 
     def _at(self, point: float, row: int) -> tuple[float, float, float]:
@@ -196,12 +206,42 @@ def relevant_atoms(noise: Noise) -> tuple[FloatArray, FloatArray]:
     return values[seen], mass[seen]
 
 
+def _copies_on_lattice(
+    values: FloatArray, mass: FloatArray, number: int, limit: int
+) -> tuple[FloatArray, FloatArray] | None:
+    """Atoms of a sum of copies of a law on a lattice, without the rounding errors of as many sums; None for other laws."""
+    if len(values) == 1:
+        return number * values, mass
+    away, gap = values - values[0], np.min(np.diff(values))
+    steps = away[-1] / np.rint(np.arange(1, MOST_PARTS + 1) * away[-1] / gap)
+    places = np.rint(away / steps[:, None])
+    fits = np.all(np.abs(away - steps[:, None] * places) <= 4 * EPS * np.max(np.abs(values)), axis=1)
+    if not fits.any() or places[fits][0, -1] > SUM:
+        return None
+    step, index = steps[fits][0], places[fits][0].astype(np.intp)
+    total, first, power, start = np.ones(1), 0, np.bincount(index, mass), 0
+    for bit in reversed(f"{number:b}"):
+        if bit == "1":
+            total, first = _trimmed(np.convolve(total, power), first + start)
+        if max(len(total), len(power)) > limit:
+            return None
+        power, start = _trimmed(np.convolve(power, power), 2 * start)
+    return number * values[0] + step * (first + np.arange(len(total))), total
+
+
+def _trimmed(mass: FloatArray, start: int) -> tuple[FloatArray, int]:
+    """Probabilities at start, start + 1, ..., without those at the ends that underflow."""
+    seen = np.flatnonzero(mass)
+    return mass[seen[0] : seen[-1] + 1], start + int(seen[0])
+
+
 def _add_copies(right: _Half, left: _Half, values: FloatArray, mass: FloatArray, number: int) -> bool:
     """Add as many copies of a term to one of two halves: at once, or one by one where that makes too many sums."""
-    every = _Half(right.limit)
-    if all(every.add(values, mass) for _ in range(number)) and (
-        right.add(every.values, every.mass) or left.add(every.values, every.mass)
-    ):
+    every = _copies_on_lattice(values, mass, number, right.limit) if number > 2 else None
+    if every is None:
+        sums = _Half(right.limit)
+        every = (sums.values, sums.mass) if all(sums.add(values, mass) for _ in range(number)) else None
+    if every is not None and (right.add(*every, number) or left.add(*every, number)):
         return True
     return all(right.add(values, mass) or left.add(values, mass) for _ in range(number))
 
@@ -223,12 +263,16 @@ def atom_sum(rows: Rows) -> tuple[IntArray, list[tuple[_Half, _Half]]]:
         weights = [_distinct(terms.weights[row], terms.counts) for terms in rows.terms]
         if any(_too_many(*w, law) for w, law in zip(weights, atoms, strict=True)):
             continue
+        # about the mean, where rounding errors of many small sums stay small
         copies = [
-            (w * x, p, n)
+            (w * (x - x @ p), p, n)
             for some, (x, p) in zip(weights, atoms, strict=True)
             for w, n in zip(*some, strict=True)
         ]
         if all(_add_copies(right, left, *term) for term in copies):
+            right.values = right.values + sum(
+                (x @ p) * float(w @ n) for (w, n), (x, p) in zip(weights, atoms, strict=True)
+            )
             chosen.append(row)
             halves.append((left, right))
     return np.array(chosen, dtype=np.intp), halves

@@ -98,9 +98,10 @@ class Batch:
             scale = self.scale[part, None]
             x = (y - self.start[part, None]) / scale
             known = np.isfinite(x)
-            at = block(np.where(known, x, 0.0), tails)
-            # x is known up to rounding
+            # x is known up to rounding, which must not move it below an atom
             shift = EPS * (np.abs(x) + self.moved[part, None] / scale)
+            atomic = self.atomic.reshape(-1, 1)[part]
+            at = block(np.where(known, x, 0.0) + np.where(known & atomic, 4 * shift, 0.0), tails)
             rounding = np.nan_to_num(at.pdf, nan=0.0, posinf=0.0) * np.where(known, shift, 0.0)
             error = at.pdf_error if name == "pdf" else np.fmin(at.error + rounding, 1.0)
             value, error = np.where(np.isnan(x), np.nan, getattr(at, name)), np.where(known, error, 0.0)
