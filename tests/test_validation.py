@@ -128,3 +128,18 @@ def _with(values, where, value):
     changed = values.copy()
     changed[where] = value
     return changed
+
+
+def test_numbers_that_are_none_are_refused_by_name():
+    X, y = data()
+    model = WienerKernelRegressor(tuning=None).fit(X, y)
+    for coverage in ("a", [0.5, 0.9], 95):
+        with pytest.raises(ValueError, match="coverage must lie strictly between 0 and 1"):
+            model.predict_interval(X, coverage)
+    for number in (-1, 1.5, "a"):
+        with pytest.raises(ValueError, match="n_samples must be an integer of at least 0"):
+            model.sample_y(X, number)
+        with pytest.raises(ValueError, match="n_restarts must be an integer of at least 0"):
+            WienerKernelRegressor(n_restarts=number).fit(X, y)
+    with pytest.raises(ValueError, match="residuals must contain at least two different values"):
+        WienerKernelRegressor(noise=[], tuning=None).fit(X, y)

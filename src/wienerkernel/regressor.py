@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -559,7 +560,8 @@ class WienerKernelRegressor(FittedHTML, MultiOutputMixin, RegressorMixin, BaseEs
         >>> model.predict_interval([[0.5]], 0.9, of="function").round(4).tolist()
         [[-0.7068, 1.7068]]
         """
-        if not 0 < coverage < 1:
+        given: Any = coverage
+        if np.ndim(given) or isinstance(given, str) or not 0 < given < 1:
             raise ValueError(f"coverage must lie strictly between 0 and 1, got {coverage!r}")
         return self.predict_quantiles(X, [(1 - coverage) / 2, (1 + coverage) / 2], of, verbose, noise_scale)
 
@@ -591,6 +593,9 @@ class WienerKernelRegressor(FittedHTML, MultiOutputMixin, RegressorMixin, BaseEs
         >>> model.sample_y([[0.0], [0.5]], n_samples=3).shape
         (2, 3)
         """
+        number: Any = n_samples
+        if not isinstance(number, Integral) or number < 0:
+            raise ValueError(f"n_samples must be an integer of at least 0, got {n_samples!r}")
         draws = self.predict_distribution(X, of, noise_scale=noise_scale).rvs(
             n_samples, random_state=random_state
         )

@@ -96,6 +96,8 @@ def learn(
     from ..losses.evidence import finds_shapes
     from ..tuning import learn
 
+    if not isinstance(model.n_restarts, int | np.integer) or model.n_restarts < 0:
+        raise ValueError(f"n_restarts must be an integer of at least 0, got {model.n_restarts!r}")
     check_spans(inputs, outputs)
     by_evidence = model.inference is not None and (method or model.tuning) == "likelihood"
     ridge = None if model.ridge is None else regularizer_of(model.ridge, scale, 1.0)[1]
@@ -108,7 +110,7 @@ def learn(
         level=level,
         transform=transform,
         method=method or model.tuning,
-        n_restarts=model.n_restarts,
+        n_restarts=int(model.n_restarts),
         random_state=model.random_state,
         shapes=not (by_evidence and finds_shapes(model.noise)),
     )

@@ -219,7 +219,9 @@ def _copies_on_lattice(
     if not fits.any() or places[fits][0, -1] > SUM:
         return None
     step, index = steps[fits][0], places[fits][0].astype(np.intp)
-    total, first, power, start = np.ones(1), 0, np.bincount(index, mass), 0
+    total: FloatArray = np.ones(1)
+    power: FloatArray = np.bincount(index, mass).astype(np.float64)
+    first, start = 0, 0
     for bit in reversed(f"{number:b}"):
         if bit == "1":
             total, first = _trimmed(np.convolve(total, power), first + start)

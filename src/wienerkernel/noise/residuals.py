@@ -41,7 +41,7 @@ class Residuals(Noise):
         if x.ndim != 1 or not np.all(np.isfinite(x)):
             msg = f"residuals must be a one-dimensional array of finite numbers, got shape {x.shape}"
             raise ValueError(msg)
-        p = probabilities(np.ones(len(x)) if weights is None else weights, len(x))
+        p = probabilities(np.ones(len(x)) if weights is None else weights, len(x)) if len(x) else np.ones(0)
         self.values, inverse = np.unique(x, return_inverse=True)
         self.weights = np.bincount(inverse, weights=p).astype(np.float64)
         if np.count_nonzero(self.weights) < 2:
