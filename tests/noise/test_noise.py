@@ -275,7 +275,7 @@ def test_malformed_text_says_what_is_wrong_and_where(text, message):
         (np.zeros((2, 2)), TypeError, "one-dimensional"),
         ([1.0, np.nan], ValueError, "finite"),
         ([1.0, 1.0], ValueError, "two different"),
-        ([], ValueError, "positive sum"),
+        ([], ValueError, "two different values"),
         (stats.norm(0, [1.0, 2.0]), ValueError, "single number"),
     ],
 )
