@@ -112,6 +112,10 @@ def test_new_samples_are_scored_under_the_law_of_an_observation():
     np.testing.assert_allclose(report.log_score, law.logpdf(new[1]))
     with pytest.raises(ValueError, match="y must have shape"):
         score_report(model, new[0], new[1][:1])
+    with pytest.raises(ValueError, match="y must be finite"):
+        score_report(model, new[0], [0.2, np.nan])
+    with pytest.raises(ValueError, match="y need the inputs X"):
+        score_report(model, y=new[1])
 
 
 def test_several_outputs_are_scored_one_by_one():

@@ -64,6 +64,9 @@ def test_what_is_refused():
     X, y, _ = problem()
     with pytest.raises(ValueError, match="must have 40 rows"):
         fitted(Actions(np.ones((3, 2))), X, y)
+    for column in (np.ones(40), np.full(40, np.nan)):
+        with pytest.raises(ValueError, match="finite and linearly independent"):
+            fitted(Actions(np.column_stack([np.ones(40), column])), X, y)
     with pytest.raises(ValueError, match="kind must be"):
         Actions("krylov")
     with pytest.raises(ValueError, match="matrix of shape"):

@@ -305,6 +305,8 @@ def score_report(
     """
     posterior = model.posterior_
     separate = isinstance(posterior, SeparateOutputs)
+    if X is None and y is not None:
+        raise ValueError("observations y need the inputs X at which they were made")
     if X is None:
         posteriors = posterior.outputs if separate else [posterior]
         reports = [ScoreReport.of(*leave_one_out_law(each), each.noise) for each in posteriors]
@@ -313,6 +315,8 @@ def score_report(
     values = np.asarray(y, dtype=float)
     if values.shape != law.shape:
         raise ValueError(f"y must have shape {law.shape}, one value per prediction, got {values.shape}")
+    if not np.all(np.isfinite(values)):
+        raise ValueError("y must be finite numbers: leave out the rows where it is NaN or infinite")
     if not separate:
         return ScoreReport.of(law, values, posterior.noise)
     return _joined(list(map(ScoreReport.of, law.parts, values.T, posterior.noise)))

@@ -32,7 +32,10 @@ def action_matrix(actions: Actions, kernel: Kernel, X: FloatArray) -> FloatArray
             raise ValueError(
                 f"the matrix of actions must have {n} rows, one for each sample, got {len(matrix)}"
             )
-        return np.ascontiguousarray(matrix[:, : actions.number]) if actions.number is not None else matrix
+        matrix = np.ascontiguousarray(matrix[:, : actions.number])
+        if not np.all(np.isfinite(matrix)) or np.linalg.matrix_rank(matrix) < matrix.shape[1]:
+            raise ValueError("the columns of the matrix of actions must be finite and linearly independent")
+        return matrix
     number = min(n, n if actions.number is None else actions.number)
     if actions.kind == "subset":
         rows = np.random.default_rng(actions.random_state).permutation(n)[:number]
