@@ -14,7 +14,7 @@ from .._typing import FloatArray
 
 __all__ = ["quantile_regressions"]
 
-BLOCK = 128
+BLOCK = 256
 """Problems that are solved together: their residuals should fit into the cache."""
 ITERATIONS = 40
 NEAR, LAST = 1e-6, 1e-13
@@ -24,9 +24,11 @@ SHORTER = 0.9995
 
 
 def quantile_regressions(
-    phi: FloatArray, ridge: FloatArray, y: FloatArray, bounds: tuple[float, float], w: FloatArray
+    phi: FloatArray, ridge: FloatArray, y: FloatArray, bounds: tuple[float, float]
 ) -> tuple[FloatArray, FloatArray]:
     """Minimize sum_i rho(y_i - phi_i'w) + w' diag(ridge) w / 2 for the columns of y, where rho' is a step at 0.
+
+    The search begins at the minimizers for a squared loss with slopes of that size.
 
     Parameters
     ----------
@@ -35,8 +37,6 @@ def quantile_regressions(
     y : ndarray of shape (n, b)
     bounds : tuple of float
         Values of rho' below and above 0.
-    w : ndarray of shape (r, b)
-        Where to start.
 
     Returns
     -------
@@ -46,7 +46,9 @@ def quantile_regressions(
     """
     rows, columns = np.tril_indices(phi.shape[1])
     products = phi[:, rows] * phi[:, columns]
-    w, u = w.copy(), np.empty_like(y)
+    slope = (bounds[1] - bounds[0]) / (float(np.mean(np.abs(y))) or 1.0)
+    w = np.linalg.solve(phi.T @ phi + np.diag(ridge / slope), phi.T @ y)
+    u = np.empty_like(y)
     for first in range(0, y.shape[1], BLOCK):
         part = slice(first, first + BLOCK)
         path = _Path(phi, products, ridge, y[:, part], bounds, w[:, part])
@@ -122,23 +124,32 @@ class _Path:
             moved = phi @ dw
             return dw, moved, weight * (g - moved)
 
-        _, _, du = direction(self.residual)
+        _, moved, du = direction(self.residual)
         up, down = du * over_t, du * over_s
-        # dp / p = up - 1 and dm / m = -down - 1
+        # dp / p = up - 1, dm / m = -down - 1 and dp - dm = -moved
         length = _shortest(1 - up.min(axis=0), 1 + down.max(axis=0), up.max(axis=0), -down.min(axis=0))
-        cross_p, cross_m = (up - 1) * p * du, -(down + 1) * m * du
-        ahead = (1 - length) * self.gap + length**2 * np.sum(cross_m - cross_p, axis=0) / (2 * n)
+        ahead = (1 - length) * self.gap + length**2 * np.einsum("ij,ij->j", du, moved) / (2 * n)
         mu = (ahead / self.gap) ** 3 * self.gap
-        push_p, push_m = (mu + cross_p) * over_t, (mu - cross_m) * over_s
-        dw, moved, du = direction(self.residual - push_p + push_m)
-        dp, dm = push_p - p + slope_p * du, push_m - m - slope_m * du
-        rates = (-dp / p, -dm / m, du * over_t, -du * over_s)
-        length = _shortest(*(rate.max(axis=0) for rate in rates))
+        up *= (up - 1) * p
+        down *= (down + 1) * m
+        up += mu * over_t
+        down += mu * over_s
+        dw, moved, du = direction(self.residual - up + down)
+        dp, dm = slope_p * du, slope_m * du
+        dp += up - p
+        dm = down - m - dm
+        length = _shortest(
+            -(dp / p).min(axis=0),
+            -(dm / m).min(axis=0),
+            (du * over_t).max(axis=0),
+            -(du * over_s).min(axis=0),
+        )
         self.w = self.w + length * dw
         self.residual = self.residual - length * moved
         self.dual = (1 - length) * self.dual
-        du *= length
-        self.p, self.m, self.s, self.t = p + length * dp, m + length * dm, s + du, t - du
+        for change in (dp, dm, du):
+            change *= length
+        self.p, self.m, self.s, self.t = p + dp, m + dm, s + du, t - du
         pairs = np.einsum("ij,ij->j", self.p, self.t) + np.einsum("ij,ij->j", self.m, self.s)
         self.gap = pairs / (2 * n)
 

@@ -101,7 +101,7 @@ def minimize_loss(
     size[size == 0] = 1.0
     open_ = np.arange(b)
     if whole and steps and len(curve.r) == 2 and phi.shape[1] <= FEW:
-        w, u = quantile_regressions(phi, ridge, y - curve.r[0], (curve.u[0], curve.u[1]), w)
+        w, u = quantile_regressions(phi, ridge, y - curve.r[0], (curve.u[0], curve.u[1]))
         kkt = _violation(phi, ridge, y - curve.r[0] - phi @ w, w, u, curve, size)
         open_ = open_[kkt > OPTIMAL]
         if not len(open_):
