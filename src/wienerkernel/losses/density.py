@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import betaln, logsumexp
@@ -21,6 +22,8 @@ POLE = -0.05
 """A density that grows at least like distance^-0.05 has a pole."""
 CLOSE = 1e-7
 """Distance, relative to the spread of the noise, at which the growth at a singular point is measured."""
+ON_THE_LINE = frozenset({"gumbel_l", "gumbel_r", "hypsecant", "logistic", "norm", "skewnorm", "t"})
+"""Families with a smooth density on the whole line, whose singular points need not be looked for."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,8 @@ class NoiseDensity:
         Whether the point is an end of the support or a pole, where panels must shrink.
     pole : bool
         Whether the density is unbounded.
+    support : tuple of float
+        Ends of the support of Z.
     """
 
     loc: float
@@ -52,6 +57,7 @@ class NoiseDensity:
     points: FloatArray
     graded: FloatArray
     pole: bool
+    support: tuple[float, float]
 
     @classmethod
     def of(cls, noise: Noise) -> NoiseDensity:
@@ -62,35 +68,53 @@ class NoiseDensity:
                 "noise=SmoothedResiduals(values) has one"
             )
             raise ValueError(msg)
-        standard = noise.standard if isinstance(noise, ScipyNoise) else noise
+        return _prepared(_standard(noise))._in_units_of(noise)
+
+    def near(self, noise: Noise) -> NoiseDensity:
+        """The density of a law that differs little from this one, with the same panels unless the support is another."""
+        standard = _standard(noise)
+        if standard.support() != self.support:
+            return NoiseDensity.of(noise)
+        return replace(self, logpdf=_log_density(standard))._in_units_of(noise)
+
+    def _in_units_of(self, noise: Noise) -> NoiseDensity:
         loc, scale = (noise.loc, noise.scale) if isinstance(noise, ScipyNoise) else (0.0, 1.0)
-        logpdf = _log_density(standard)
-        quantiles = standard.ppf(LEVELS)
-        spread = float(quantiles[-3] - quantiles[2])
-        tails = quantiles[5] + spread * np.concatenate([-TAILS, TAILS])
-        parts = (
-            [part.ppf(LEVELS) for _, part in standard.flattened()] if isinstance(standard, Mixture) else []
-        )
-        quantiles = np.sort(np.concatenate([quantiles, tails[logpdf(tails) > NEGLIGIBLE], *parts]))
-        points = np.asarray(standard.singular_points(), dtype=float)
-        ends, step = standard.support(), CLOSE * spread
-        sides = points[:, None] + step * np.array([-1.0, -0.25, 0.25, 1.0])
-        with np.errstate(invalid="ignore"):
-            values = logpdf(sides)
-            growth = np.stack([values[:, 0] - values[:, 1], values[:, 3] - values[:, 2]], axis=1) / np.log(
-                4.0
-            )
-        is_pole = np.any(np.where(np.isfinite(growth), growth, 0.0) < POLE, axis=1)
-        return cls(
-            loc,
-            scale,
-            logpdf,
-            quantiles,
-            spread,
-            points,
-            is_pole | np.isin(points, ends),
-            bool(is_pole.any()),
-        )
+        return replace(self, loc=loc, scale=scale)
+
+
+def _standard(noise: Noise) -> Noise:
+    """The law of Z."""
+    return noise.standard if isinstance(noise, ScipyNoise) else noise
+
+
+@lru_cache(maxsize=32)
+def _prepared(standard: Noise) -> NoiseDensity:
+    """The density of a standard law."""
+    logpdf = _log_density(standard)
+    quantiles = standard.ppf(LEVELS)
+    spread = float(quantiles[-3] - quantiles[2])
+    tails = quantiles[5] + spread * np.concatenate([-TAILS, TAILS])
+    parts = [part.ppf(LEVELS) for _, part in standard.flattened()] if isinstance(standard, Mixture) else []
+    quantiles = np.sort(np.concatenate([quantiles, tails[logpdf(tails) > NEGLIGIBLE], *parts]))
+    smooth = isinstance(standard, ScipyNoise) and standard.name in ON_THE_LINE
+    points = np.asarray([] if smooth else standard.singular_points(), dtype=float)
+    ends, step = standard.support(), CLOSE * spread
+    sides = points[:, None] + step * np.array([-1.0, -0.25, 0.25, 1.0])
+    with np.errstate(invalid="ignore"):
+        values = logpdf(sides)
+        growth = np.stack([values[:, 0] - values[:, 1], values[:, 3] - values[:, 2]], axis=1) / np.log(4.0)
+    is_pole = np.any(np.where(np.isfinite(growth), growth, 0.0) < POLE, axis=1)
+    return NoiseDensity(
+        0.0,
+        1.0,
+        logpdf,
+        quantiles,
+        spread,
+        points,
+        is_pole | np.isin(points, ends),
+        bool(is_pole.any()),
+        ends,
+    )
 
 
 def _log_density(noise: Noise) -> Callable[[FloatArray], FloatArray]:

@@ -27,10 +27,10 @@ __all__ = ["finds_shapes", "maximize_evidence"]
 
 STEP = 1e-4
 ITERATIONS = 40
-TOLERANCE, GAIN = 1e-4, 1e-3
+TOLERANCE, GAIN = 1e-3, 3e-3
 """Residual of expectation propagation in the search, and the gain in log evidence of a step that ends it."""
-SHORTER = 1.4
-"""Difference of log length scales of the two starting points."""
+SHORTER, SAME = 1.4, 0.1
+"""Difference of log length scales of the two starting points; the second search ends this close to the end of the first."""
 OFF, WORSE = 1.0, 1e3
 """Residual above which the evidence means nothing, and how much less than the best value stands for it."""
 
@@ -74,30 +74,41 @@ def maximize_evidence(data: Data, given: Any, result: TuningResult) -> TuningRes
     free_shapes = finds_shapes(given)
     if free_shapes:
         laws = itertools.chain(*shape_starts(box, parameters, start))
-        start = max(laws, key=lambda values: evidence(values)[0])
+        start = max(laws, key=evidence.value)
     elif NoiseDensity.of(result.noise).pole:
         low[parameters.shapes] = high[parameters.shapes] = start[parameters.shapes]
 
     def loss(values: FloatArray) -> tuple[float, FloatArray]:
+        """Per sample, so that the first step of the search is not too long."""
         value, gradient = evidence(values)
         report(value / data.y.size)
         prior, prior_gradient = box.log_prior(values)
-        return -(value + prior), -(gradient + prior_gradient)
+        return -(value + prior) / data.y.size, -(gradient + prior_gradient) / data.y.size
 
     bounds = list(zip(low.tolist(), high.tolist(), strict=True))
+    gain = GAIN / max(abs(result.value), data.y.size)
     # under skewed noise the quasi-likelihood can end far from the maximum: a second search begins at shorter length scales
+    searches: list[Any] = []
+
+    def stop_if_known(xk: FloatArray) -> None:
+        if any(np.max(np.abs(xk - search.x)) < SAME for search in searches):
+            raise StopIteration
+
     for first in (start, np.clip(start - SHORTER * box.lengths, low, high)):
         evidence.forget()
-        gain = GAIN / max(abs(loss(first)[0]), 1.0)
-        minimize(
+        search = minimize(
             loss,
             first,
             jac=True,
             method="L-BFGS-B",
             bounds=bounds,
+            callback=stop_if_known,
             options={"maxiter": ITERATIONS, "ftol": gain},
         )
-    values, value = evidence.best
+        searches.append(search)
+    best = min(searches, key=lambda search: float(search.fun))
+    values = best.x
+    value = -best.fun * data.y.size - box.log_prior(values)[0]
     names = np.array(data.by_column(parameters.names))
     for side, ended in zip(("lower", "upper"), box.at_bound(values), strict=True):
         shapes = names[parameters.shapes][ended[parameters.shapes] & free_shapes]
@@ -132,12 +143,12 @@ def _values(parameters: Parameters, result: TuningResult) -> FloatArray:
 
 
 class _Evidence:
-    """Log evidence and its gradient as a function of the parameters; the best values are kept."""
+    """Log evidence and its gradient as a function of the parameters."""
 
     def __init__(self, data: Data, parameters: Parameters) -> None:
         self.data, self.parameters = data, parameters
         self.observed = Observed.of(np.asarray(data.X), data.y[:, 0], data.noise_scale)
-        self.best: tuple[FloatArray, float] = np.zeros(0), -np.inf
+        self.best = -np.inf
         self.evaluations = 0
         self._last: Propagation | None = None
 
@@ -157,15 +168,23 @@ class _Evidence:
                 pass
         return propagate(coordinates, self.observed, noise, tolerance=TOLERANCE)
 
+    def value(self, values: FloatArray) -> float:
+        """Value alone, far below the best one where propagation did not converge."""
+        found = self._run(values, self.parameters.noise_at(values))
+        self.evaluations += 1
+        if not (np.isfinite(found.log_evidence) and found.residual <= OFF):
+            return (self.best if np.isfinite(self.best) else 0.0) - WORSE
+        self._last = found
+        self.best = max(self.best, found.log_evidence)
+        return found.log_evidence
+
     def __call__(self, values: FloatArray) -> tuple[float, FloatArray]:
         """Value and gradient, (p,)."""
-        parameters = self.parameters
-        found = self._run(values, parameters.noise_at(values))
-        self.evaluations += 1
-        gradient = np.zeros(len(values))
-        if not (np.isfinite(found.log_evidence) and found.residual <= OFF):
-            return (self.best[1] if len(self.best[0]) else 0.0) - WORSE, gradient
-        self._last = found
+        parameters, last = self.parameters, self._last
+        value, gradient = self.value(values), np.zeros(len(values))
+        found = self._last
+        if found is None or found is last:  # the value means nothing
+            return value, gradient
         gradient[: parameters.n_kernel] = found.kernel_gradient()
         for k in range(parameters.n_kernel, len(values)):
             step = np.where(np.arange(len(values)) == k, STEP, 0.0)
@@ -173,6 +192,4 @@ class _Evidence:
                 found.noise_derivative(parameters.noise_at(values + sign * step)) for sign in (1.0, -1.0)
             )
             gradient[k] = (up - down) / (2 * STEP)
-        if found.log_evidence > self.best[1]:
-            self.best = values.copy(), found.log_evidence
-        return found.log_evidence, gradient
+        return value, gradient

@@ -47,7 +47,10 @@ def quantile_regressions(
     rows, columns = np.tril_indices(phi.shape[1])
     products = phi[:, rows] * phi[:, columns]
     slope = (bounds[1] - bounds[0]) / (float(np.mean(np.abs(y))) or 1.0)
-    w = np.linalg.solve(phi.T @ phi + np.diag(ridge / slope), phi.T @ y)
+    held = ridge / slope + 1e-10 * np.sum(
+        phi**2
+    )  # for y so small that rounding errors of phi'phi exceed the ridge
+    w = np.linalg.solve(phi.T @ phi + np.diag(held), phi.T @ y)
     u = np.empty_like(y)
     for first in range(0, y.shape[1], BLOCK):
         part = slice(first, first + BLOCK)

@@ -96,7 +96,8 @@ class Propagation:
     def noise_derivative(self, noise: Noise) -> float:
         """Log evidence with another law at the same cavities; its derivative is that of the log evidence."""
         cavity = Cavity.of(self.posterior, self.observed, self.tau, self.nu, self.power)
-        log_integral = _tilt(NoiseDensity.of(noise), self.observed, cavity, self.power)[0]
+        density = NoiseDensity.of(self.noise).near(noise)
+        log_integral = _tilt(density, self.observed, cavity, self.power)[0]
         return float(np.sum(log_integral) / self.power)
 
 
@@ -141,13 +142,13 @@ def propagate(
     density = NoiseDensity.of(noise)
     tau: FloatArray = 1 / (noise.var() * observed.scale**2)
     nu: FloatArray = (observed.y - observed.scale * noise.mean()) * tau
-    schedule = SCHEDULE
-    if start is not None:
-        tau, nu, schedule = start.tau, start.nu, ((start.power, SCHEDULE[0][1]),)
+    schedule, step = SCHEDULE, START_STEP
+    if start is not None:  # near a fixed point, whole steps converge
+        tau, nu, schedule, step = start.tau, start.nu, ((start.power, SCHEDULE[0][1]),), 1.0
     best: Propagation | None = None
     for power, sweeps in schedule:
         with np.errstate(all="ignore"):  # steps that are not finite are left out
-            found = _sweeps(coordinates, observed, noise, density, tau, nu, power, sweeps, tolerance)
+            found = _sweeps(coordinates, observed, noise, density, tau, nu, power, sweeps, tolerance, step)
         best = found if best is None or found.residual < best.residual else best
         if best.converged:
             break
@@ -165,13 +166,14 @@ def _sweeps(
     power: float,
     most: int,
     tolerance: float,
+    first: float,
 ) -> Propagation:
     """Damped parallel sweeps; the iterate with the smallest residual."""
     posterior = gaussian(coordinates, observed, tau, nu)
     if posterior is None or not _proper(posterior, observed, tau, power):
         msg = "the posterior is improper: too few samples for the trend; use trend=None or add samples"
         raise ValueError(msg)
-    step, last, best = START_STEP, np.zeros(0), None
+    step, last, best = first, np.zeros(0), None
     for sweep in range(1, most + 1):
         cavity = Cavity.of(posterior, observed, tau, nu, power)
         log_integral, mean, variance = _tilt(density, observed, cavity, power)
@@ -207,7 +209,7 @@ def _sweeps(
         moved = _move(coordinates, observed, (tau, nu), wanted, step, power)
         if moved is None:
             break
-        tau, nu, posterior = moved
+        tau, nu, posterior, step = moved
     assert best is not None
     return best
 
@@ -224,8 +226,8 @@ def _move(
     wanted: tuple[FloatArray, FloatArray],
     step: float,
     power: float,
-) -> tuple[FloatArray, FloatArray, GaussianPosterior] | None:
-    """The sites after a step, which is halved until the posterior and all cavities are proper."""
+) -> tuple[FloatArray, FloatArray, GaussianPosterior, float] | None:
+    """The sites after a step, which is halved until the posterior and all cavities are proper, and its size."""
     usable = np.isfinite(wanted[0]) & np.isfinite(wanted[1])
     for _ in range(30):
         tau, nu = (
@@ -233,7 +235,7 @@ def _move(
         )
         posterior = gaussian(coordinates, observed, tau, nu)
         if posterior is not None and _proper(posterior, observed, tau, power):
-            return tau, nu, posterior
+            return tau, nu, posterior, step
         step /= 2
     return None
 

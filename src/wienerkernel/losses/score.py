@@ -86,12 +86,6 @@ def _middles(noise: Noise) -> FloatArray:
     return noise.ppf((np.arange(64) + 0.5) / 64)
 
 
-@lru_cache(maxsize=32)
-def _density(noise: Noise) -> NoiseDensity:
-    """The density, whose quantiles are slow for a mixture."""
-    return NoiseDensity.of(noise)
-
-
 def _split(curve: Curve, noise: Noise, center: float) -> tuple[Curve, int]:
     """The curve with further vertices where the law of M - c changes, and the index of the one at its median."""
     quantiles = _quantiles(noise) - center
@@ -139,7 +133,7 @@ def _slope(curve: Curve, noise: Noise, center: float, std: float) -> float:
     width, rise = np.diff(r), np.diff(u)
     total, steps = 0.0, (width == 0) & (rise > 0)
     if steps.any():
-        density = _density(noise)
+        density = NoiseDensity.of(noise)
         at = (r[:-1][steps] + center - density.loc) / density.scale
         smooth = tilted_moments(density, at, np.full(len(at), std / density.scale)).log_integral
         total += float(rise[steps] @ np.exp(smooth)) / density.scale
