@@ -311,6 +311,30 @@ def test_interior_points_and_multipliers_agree(trend, tau):
     np.testing.assert_allclose(c.phi @ ours.w / size, c.phi @ theirs.w / size, atol=1e-6)
 
 
+@pytest.mark.parametrize("size", [1e4, 1e6])
+@pytest.mark.parametrize("trend", [None, "constant", "linear"])
+def test_huber_with_a_small_threshold_is_the_median_loss(size, trend):
+    """Newton steps from residuals beyond the threshold did not reach the minimum."""
+    X, y = np.arange(8.0)[:, None], size * np.random.default_rng(0).standard_normal((8, 5))
+    c = Coordinates.at(size**2 * RBF(2.0), X, trend)
+    found = [
+        minimize_loss(c.phi, c.precision, y, loss.curve(None), size) for loss in (Huber(0.5), Pinball(0.5))
+    ]
+    assert np.max(found[0].kkt) < 1e-8
+    costs = [
+        0.5 * np.abs(y - c.phi @ w).sum(axis=0) + 0.5 * size * c.precision @ w**2
+        for w in (f.w for f in found)
+    ]
+    np.testing.assert_allclose(costs[0], costs[1], rtol=1e-3)
+
+
+def test_loss_that_is_flat_over_the_noise():
+    X, y = data()
+    model = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.001)", loss=EpsilonInsensitive(0.1), tuning=None)
+    with pytest.raises(ValueError, match="set a smaller epsilon"):
+        model.fit(X, y)
+
+
 def test_bad_input():
     X, y = data()
     for loss, noise, message in (

@@ -13,7 +13,9 @@ from wienerkernel.losses.density import NoiseDensity
 from wienerkernel.losses.evidence import _Evidence, finds_shapes
 from wienerkernel.losses.propagation import propagate
 from wienerkernel.losses.sampling import _annealed, _smoothed, effective_sample_size, posterior_draws, r_hat
+from wienerkernel.noise.family import KnownLaw
 from wienerkernel.tuning.data import Data, Parameters
+from wienerkernel.tuning.search_box import search_box
 
 
 def autoregression(rho, n, chains, seed=0):
@@ -197,6 +199,20 @@ def test_evidence_finds_the_shape_of_the_noise():
         assert propagate(coordinates, observed, law).log_evidence < model.tuning_result_.value
     with pytest.warns(ConvergenceWarning, match="noise.s ended at its lower bound"):
         WienerKernelRegressor(noise="lognorm", inference="ep").fit(X[::2], -y[::2])
+
+
+def test_evidence_is_maximized_together_with_the_prior():
+    rng = np.random.default_rng(3)
+    X = np.sort(rng.uniform(-2, 2, 12))[:, None]
+    y = np.sin(X[:, 0]) + 0.5 * rng.standard_t(3, 12)
+    model = WienerKernelRegressor(noise="t(3)", inference="ep").fit(X, y)
+    data = Data(X, y[:, None], np.ones(12), None, "constant")
+    parameters = Parameters(model.kernel_, KnownLaw(model.noise_))
+    theta = np.asarray(model.kernel_.theta)
+    value, gradient = _Evidence(data, parameters)(theta)
+    assert value == pytest.approx(model.tuning_result_.value, abs=1e-2)
+    prior = search_box(data, parameters).log_prior(theta)[1]
+    assert np.max(np.abs(gradient + prior)) < 0.1
 
 
 def test_evidence_far_from_a_fixed_point_does_not_count():

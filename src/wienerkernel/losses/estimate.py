@@ -202,11 +202,10 @@ def _solve(
     lam: float,
     y: FloatArray,
     center: float,
-    start: FloatArray | None = None,
 ) -> Solution:
     """Minimizers for the columns of y, (n, b), in units of the noise scales."""
     phi = coordinates.phi[observed.index] / observed.scale[:, None]
-    return minimize_loss(phi, coordinates.precision, y / observed.scale[:, None] - center, curve, lam, start)
+    return minimize_loss(phi, coordinates.precision, y / observed.scale[:, None] - center, curve, lam)
 
 
 def _refits(
@@ -226,13 +225,9 @@ def _refits(
     """
     new = observed.scale[:, None] * noise.rvs((len(observed.y), loss.n_draws), random_state=generator)
     if loss.law == "lifted":
-        return DrawnWeights(
-            _solve(coordinates, observed, curve, lam, observed.y[:, None] - new, 0.0, estimate).w.T
-        )
+        return DrawnWeights(_solve(coordinates, observed, curve, lam, observed.y[:, None] - new, 0.0).w.T)
     fitted = coordinates.phi @ estimate
-    refits = _solve(
-        coordinates, observed, curve, lam, fitted[observed.index, None] + new, score.center, estimate
-    ).w.T
+    refits = _solve(coordinates, observed, curve, lam, fitted[observed.index, None] + new, score.center).w.T
     weighted = coordinates.phi.T @ (observed.per_place(observed.scale**-2) * fitted)
     smoothed = cho_solve(_information(coordinates, observed, lam / score.slope), weighted)
     return DrawnWeights(estimate + smoothed - refits)

@@ -24,11 +24,9 @@ SHORTER = 0.9995
 
 
 def quantile_regressions(
-    phi: FloatArray, ridge: FloatArray, y: FloatArray, bounds: tuple[float, float]
+    phi: FloatArray, ridge: FloatArray, y: FloatArray, bounds: tuple[float, float], w: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Minimize sum_i rho(y_i - phi_i'w) + w' diag(ridge) w / 2 for the columns of y, where rho' is a step at 0.
-
-    The search begins at the minimizers for a squared loss with slopes of that size.
 
     Parameters
     ----------
@@ -37,6 +35,8 @@ def quantile_regressions(
     y : ndarray of shape (n, b)
     bounds : tuple of float
         Values of rho' below and above 0.
+    w : ndarray of shape (r, b)
+        Where to start.
 
     Returns
     -------
@@ -46,12 +46,7 @@ def quantile_regressions(
     """
     rows, columns = np.tril_indices(phi.shape[1])
     products = phi[:, rows] * phi[:, columns]
-    slope = (bounds[1] - bounds[0]) / (float(np.mean(np.abs(y))) or 1.0)
-    held = ridge / slope + 1e-10 * np.sum(
-        phi**2
-    )  # for y so small that rounding errors of phi'phi exceed the ridge
-    w = np.linalg.solve(phi.T @ phi + np.diag(held), phi.T @ y)
-    u = np.empty_like(y)
+    w, u = w.copy(), np.empty_like(y)
     for first in range(0, y.shape[1], BLOCK):
         part = slice(first, first + BLOCK)
         path = _Path(phi, products, ridge, y[:, part], bounds, w[:, part])

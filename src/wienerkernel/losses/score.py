@@ -67,6 +67,9 @@ class Score:
             freedom = float(np.sum(spectrum / (spectrum + variance)))
             std = np.sqrt(variance * max(freedom, 1e-3) / n)
             slope = _slope(curve, noise, center, std)
+            if not slope**2 > 0:
+                msg = f"the loss is flat over all of the noise, whose standard deviation is {noise.std():.3g}: set a smaller epsilon"
+                raise ValueError(msg)
             new = square / slope**2
             if abs(np.log(new / variance)) < 1e-4:
                 break

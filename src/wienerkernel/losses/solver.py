@@ -20,6 +20,7 @@ __all__ = ["Solution", "minimize_loss"]
 
 OPTIMAL = 1e-10
 OUTER, INNER = 60, 60
+NARROW = 1e-3
 FEW = 64
 """Number of coordinates up to which the Hessians of all problems come from one product of matrices."""
 
@@ -69,7 +70,6 @@ def minimize_loss(
     y: FloatArray,
     curve: Curve,
     lam: float,
-    start: FloatArray | None = None,
     used: FloatArray | None = None,
 ) -> Solution:
     """Solve the problems of all columns of y, (n, b).
@@ -82,7 +82,6 @@ def minimize_loss(
     y : ndarray of shape (n, b)
     curve : Curve
     lam : float
-    start : ndarray of shape (r,), optional
     used : ndarray of shape (n, b), optional
         1 for the samples that a problem uses, 0 for others; by default all.
 
@@ -93,15 +92,20 @@ def minimize_loss(
     n, b = y.shape
     ridge = lam * precision
     whole, used = used is None, np.ones((1, b)) if used is None else used
-    w: FloatArray = np.zeros((phi.shape[1], b)) if start is None else np.repeat(start[:, None], b, axis=1)
-    u: FloatArray = np.zeros((n, b))
-    kkt: FloatArray = np.full(b, np.inf)
-    steps = bool(np.any(np.diff(curve.r) == 0))
     size = np.max(np.abs(y), axis=0)
     size[size == 0] = 1.0
+    # a curve that is much narrower than the residuals is nearly a step
+    steps = bool(np.any(np.diff(curve.r) == 0) or np.ptp(curve.r) < NARROW * np.mean(size))
+    # begin with a squared loss of about the same slope
+    start = np.ptp(curve.u) / (np.mean(size) if steps else np.ptp(curve.r))
+    # the second term is for y so small that rounding errors of phi'phi exceed the ridge
+    held = ridge / start + 1e-10 * np.sum(phi**2)
+    w: FloatArray = np.linalg.solve(phi.T @ phi + np.diag(held), phi.T @ y)
+    u: FloatArray = np.zeros((n, b))
+    kkt: FloatArray = np.full(b, np.inf)
     open_ = np.arange(b)
-    if whole and steps and len(curve.r) == 2 and phi.shape[1] <= FEW:
-        w, u = quantile_regressions(phi, ridge, y - curve.r[0], (curve.u[0], curve.u[1]))
+    if whole and len(curve.r) == 2 and curve.r[0] == curve.r[1] and phi.shape[1] <= FEW:
+        w, u = quantile_regressions(phi, ridge, y - curve.r[0], (curve.u[0], curve.u[1]), w)
         kkt = _violation(phi, ridge, y - curve.r[0] - phi @ w, w, u, curve, size)
         open_ = open_[kkt > OPTIMAL]
         if not len(open_):
@@ -153,8 +157,9 @@ def _newton(
     """Damped Newton steps for smooth problems, (r, b)."""
     w = w.copy()
     open_ = np.arange(w.shape[1])
-    # where no residual is on a slope, only this term determines the trend
-    held = np.where(ridge == 0, 1e-9 * np.sum(phi**2, axis=0) * smooth.slope.max(), ridge)
+    # where no residual is on a slope, only this term determines the trend; the Hessian is never singular in double precision
+    terms = np.sum(phi**2, axis=0) * smooth.slope.max()
+    held = np.maximum(np.where(ridge == 0, 1e-9 * terms, ridge), 1e-15 * terms.max())
     area, value, slope = smooth.all(y - phi @ w, used)
     objective = area.sum(axis=0) + 0.5 * ridge @ w**2
     for _ in range(INNER):
