@@ -168,6 +168,17 @@ def test_draws_that_disagree_are_told(monkeypatch):
         model.fit(X, y)
 
 
+def test_samples_that_bounded_noise_excludes_are_told(monkeypatch):
+    """No function has a positive density: populations agree on one that is wrong."""
+    for name, value in (("PARTICLES", 64), ("FACTOR", 0.1), ("MOST_MOVES", 3)):
+        monkeypatch.setattr(f"wienerkernel.losses.sampling.{name}", value)
+    observed = Observed.of(np.zeros((2, 1)), np.array([1.0, 9.0]), np.ones(2))
+    found = propagate(Coordinates.at(RBF(1.0), observed.places), observed, as_noise("beta(0.5, 0.5)"))
+    draws = posterior_draws(found, np.random.default_rng(0))
+    assert draws.r_hat == np.inf
+    assert not draws.certified
+
+
 @pytest.mark.parametrize(
     ("noise", "expected"),
     [

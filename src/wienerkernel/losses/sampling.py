@@ -32,6 +32,8 @@ FEWEST_MOVES, MOST_MOVES, FORGOTTEN = 3, 15, 0.5
 """Moves at each stage of the annealing: until the particles' correlation with where they were is at most 0.5."""
 LARGEST, SMALLEST, FACTOR = 0.5, 1e-5, 0.75
 """Annealing: the smoothing of the noise falls between these fractions of the spread of the noise, about by the factor."""
+IMPOSSIBLE = -1e4
+"""Mean log density of the smoothed noise below which no function explains the samples: bounded noise, far away from them."""
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(16)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 FAR = 12.0
@@ -215,7 +217,10 @@ def _annealed(found: Propagation, density: NoiseDensity, generator: Any) -> Draw
     disagreement = r_hat(np.concatenate([both, spreads], axis=2), split=False)
     # the variance of a population's mean is that of the posterior over its effective size
     effective = RUNS / (max(disagreement**2 - 1, 0.0) + 1 / PARTICLES)
-    return Draws(np.concatenate(runs), disagreement, effective, "annealed")
+    weights = np.concatenate(runs)
+    if np.max(targets[-1](weights)) < IMPOSSIBLE * len(found.observed.y):
+        disagreement, effective = np.inf, 0.0
+    return Draws(weights, disagreement, effective, "annealed")
 
 
 def _population(found: Propagation, targets: Sequence[LogDensity], generator: Any) -> FloatArray:
