@@ -102,6 +102,11 @@ class Observed:
         samples = Samples.collapse(np.asarray(X, dtype=np.float64), scale**2, scale)
         return cls(y, scale, samples.index, np.asarray(samples.places))
 
+    def without(self, i: int) -> Observed:
+        """All samples but one, at the same places."""
+        y, scale, index = (np.delete(values, i) for values in (self.y, self.scale, self.index))
+        return Observed(y, scale, index, self.places)
+
     def per_place(self, values: FloatArray) -> FloatArray:
         """Sums over the samples of each place, (U,)."""
         return np.bincount(self.index, weights=values, minlength=len(self.places)).astype(

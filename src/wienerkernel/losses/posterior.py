@@ -21,7 +21,7 @@ from ..posterior.transformed import TransformedDistribution
 from ..transform import Transform
 from .base import NonlinearPosterior
 from .coordinates import DROPPED, Coordinates, Observed
-from .propagation import Cavity, GaussianPosterior, Propagation
+from .propagation import GaussianPosterior, Propagation
 from .sampling import Draws
 
 __all__ = [
@@ -300,20 +300,16 @@ class FullPosterior(CoordinatePosterior):
         self.propagation, self.draws, self.observed = propagation, draws, propagation.observed
 
     def left_out(self, rows: Any) -> tuple[MixedLaw, FloatArray]:
-        """The laws of some samples, each given all others, by the cavities of expectation propagation; and the samples."""
-        sites, observed = self.propagation, self.observed
-        cavity = Cavity.of(sites.posterior, observed, sites.tau, sites.nu, 1.0)
-        precision, shift = cavity.precision[rows], cavity.shift[rows]
-        if not np.all(precision > 0):
-            msg = "expectation propagation does not tell what some samples are like given all others: score held-out data"
-            raise ValueError(msg)
+        """The laws of some samples, each given all others, by expectation propagation; and the samples."""
+        observed = self.observed
+        mean, variance = self.propagation.left_out(rows)
         scale: FloatArray = observed.scale[rows][None]
         chances: FloatArray = np.ones(1)
         if isinstance(self.level, Level):  # the level at a held-out sample is uncertain, too
             nodes, chances = level_nodes(self.level.log_variance(observed.places[observed.index[rows]]))
             scale = scale * np.exp(nodes)
-        normal = (shift / precision)[None], (precision**-0.5)[None], np.ones(1)
-        law = _mixture(normal, np.zeros(len(precision)), self.noise, (scale, chances), False)
+        normal = mean[None], np.sqrt(variance)[None], np.ones(1)
+        law = _mixture(normal, np.zeros(len(mean)), self.noise, (scale, chances), False)
         return law, observed.y[rows]
 
     def split(self, phi: FloatArray, rest: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
@@ -26,6 +26,8 @@ SCHEDULE: tuple[tuple[float, int], ...] = ((0.8, 100), (0.5, 150))
 """Powers, and the most sweeps with each: the second where the first does not reach `REACHED`."""
 CONVERGED, REACHED = 1e-6, 1e-2
 START_STEP, SMALLEST_STEP = 0.5, 0.02
+INFLUENTIAL = 0.9
+"""Fraction of the precision of f at a sample's place; if the others have less, they are propagated without it."""
 
 
 class GaussianPosterior(NamedTuple):
@@ -83,6 +85,18 @@ class Propagation:
         phi, rest = self.coordinates.features(X)
         root = solve_triangular(self.posterior.factor, phi.T, lower=True)
         return phi @ self.posterior.mean, np.einsum("ij,ij->j", root, root), rest
+
+    def left_out(self, rows: Any) -> tuple[FloatArray, FloatArray]:
+        """Means and variances of f at some samples, each given all others."""
+        cavity = Cavity.of(self.posterior, self.observed, self.tau, self.nu, 1.0)
+        of_others = cavity.precision * self.posterior.variance_at[self.observed.index]
+        mean, variance = cavity.shift / cavity.precision, 1 / cavity.precision
+        samples = np.arange(len(mean))[rows]
+        for i in samples[of_others[samples] < INFLUENTIAL]:  # the sites of the others depend on this sample
+            found = propagate(self.coordinates, self.observed.without(i), self.noise).posterior
+            place = self.observed.index[i]
+            mean[i], variance[i] = found.mean_at[place], found.variance_at[place]
+        return mean[samples], variance[samples]
 
     def kernel_gradient(self) -> FloatArray:
         """Gradient of the log evidence with respect to the kernel's ``theta``, (p,), at a fixed point."""
