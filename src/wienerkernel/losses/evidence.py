@@ -27,9 +27,9 @@ __all__ = ["finds_shapes", "maximize_evidence"]
 
 STEP = 1e-4
 ITERATIONS = 40
-TOLERANCE, GAIN = 1e-3, 3e-3
+TOLERANCE, GAIN = 3e-3, 1e-2
 """Residual of expectation propagation in the search, and the gain in log evidence of a step that ends it."""
-SHORTER, SAME = 1.4, 0.1
+SHORTER, SAME = 1.4, 0.2
 """Difference of log length scales of the two starting points; the second search ends this close to the end of the first."""
 OFF, WORSE = 1.0, 1e3
 """Residual above which the evidence means nothing, and how much less than the best value stands for it."""
