@@ -229,11 +229,11 @@ def _read(
                 f"{data}: column {time!r} must increase in equal steps, but goes from {start} to {end} where the usual "
                 f"step is {usual}; without --time, each row is a step"
             )
-    usual = [np.median(np.diff(_in_months(t, clock)[0])) for t in times if len(t) > 1]
-    if usual and max(usual) > 1.01 * min(usual):
+    step = [np.median(np.diff(_in_months(t, clock)[0])) for t in times if len(t) > 1]
+    if step and max(step) > 1.01 * min(step):
         raise ValueError(
-            f"{data}: the steps of column {time!r} must be the same in all trajectories, but are from {min(usual):g} "
-            f"to {max(usual):g}"
+            f"{data}: the steps of column {time!r} must be the same in all trajectories, but are from {min(step):g} "
+            f"to {max(step):g}"
         )
     return [part[:, :n] for part in parts], [part[:, n : n + len(inputs)] for part in parts], times, clock
 

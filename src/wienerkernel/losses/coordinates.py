@@ -104,8 +104,8 @@ class Observed:
 
     def without(self, i: int) -> Observed:
         """All samples but one, at the same places."""
-        y, scale, index = (np.delete(values, i) for values in (self.y, self.scale, self.index))
-        return Observed(y, scale, index, self.places)
+        others = np.arange(len(self.y)) != i
+        return Observed(self.y[others], self.scale[others], self.index[others], self.places)
 
     def per_place(self, values: FloatArray) -> FloatArray:
         """Sums over the samples of each place, (U,)."""
