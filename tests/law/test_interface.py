@@ -137,6 +137,14 @@ def test_inputs_are_not_modified_and_results_repeat():
     np.testing.assert_array_equal(Y.mean(), mean)
 
 
+def test_quantiles_beyond_the_error_of_the_probability_are_said_to_be_uncertain():
+    Y = LinearCombination("t(3)", [1.0, 1.0])
+    assert np.isfinite(Y.isf(1e-13))  # within 1 %
+    for quantile in (Y.isf, Y.ppf):
+        with pytest.warns(AccuracyWarning, match="quantiles 1.0e-18 from 0 or 1 are uncertain"):
+            quantile([0.5, 1e-18])
+
+
 def test_accuracy_that_is_not_reached_is_said_and_covers_the_true_error():
     weights, y = [0.2, 0.7], np.array([0.1, 1.0, 5.0])
     misused = LinearCombination("lognorm(1.2)", weights, method="fourier")

@@ -238,8 +238,9 @@ class LinearCombination(DerivedMethods):
         (2, 2)
         """
         level = as_levels("q", q)
-        value, error = self._batch.quantile(np.minimum(level, 1 - level), level > 0.5)
-        return _checked(value, error, return_error)
+        tail = np.minimum(level, 1 - level)
+        value, error = self._batch.quantile(tail, level > 0.5)
+        return _checked(value, error, return_error, tail)
 
     @overload
     def isf(self, q: ArrayLike, *, return_error: Literal[False] = False) -> FloatArray: ...
@@ -265,8 +266,9 @@ class LinearCombination(DerivedMethods):
         56.648336593
         """
         level = as_levels("q", q)
-        value, error = self._batch.quantile(np.minimum(level, 1 - level), level <= 0.5)
-        return _checked(value, error, return_error)
+        tail = np.minimum(level, 1 - level)
+        value, error = self._batch.quantile(tail, level <= 0.5)
+        return _checked(value, error, return_error, tail)
 
     def cumulant(self, order: int) -> FloatArray:
         """Cumulant kappa_r = kappa_r(M) sum_j w_j^r, of shape S; NaN where the moment does not exist.
@@ -341,12 +343,18 @@ class LinearCombination(DerivedMethods):
 
 
 def _checked(
-    value: FloatArray, error: FloatArray, return_error: bool
+    value: FloatArray, error: FloatArray, return_error: bool, tail: FloatArray | float = np.inf
 ) -> FloatArray | tuple[FloatArray, FloatArray]:
-    """Warn, on behalf of a public method, of an error above 1e-12."""
+    """Warn, on behalf of a public method, of an error above 1e-12, or above the probability in the tail of a quantile."""
     worst = float(np.max(error, initial=0.0))
-    if worst > ACCURACY:
+    lost = (error > tail) & (tail > 0)
+    if worst > ACCURACY or lost.any():
         message = f"probabilities have errors of up to {worst:.1e}, more than {ACCURACY:.0e}"
+        if lost.any():
+            level = np.broadcast_to(tail, lost.shape)[lost].min()
+            message = (
+                f"quantiles {level:.1e} from 0 or 1 are uncertain: probabilities have errors of {worst:.1e}"
+            )
         warnings.warn(message, AccuracyWarning, stacklevel=3)
     return (value, error) if return_error else value
 
