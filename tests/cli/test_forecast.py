@@ -170,9 +170,10 @@ def test_a_season_and_the_report(run, tmp_path, monkeypatch):
     path, saved, page = tmp_path / "months.csv", tmp_path / "months.wk", tmp_path / "report.html"
     path.write_text("level\n" + "\n".join(f"{v:.6f}" for v in x) + "\n")
     code, shown, said = run(
-        path, "--target", "level", "--season", 12, "--horizon", 12, "--paths", 100, "--save", saved
+        path, "-t", "level", "--season", 12, "--lags", 2, "--horizon", 12, "--paths", 100, "--save", saved
     )
     assert code == 0, said
+    assert Dynamics.load(saved).lags == (2, 1)  # of two waves, the earlier follows from the later one
     table = list(csv.DictReader(shown.splitlines()))
     median = np.array([float(row["median"]) for row in table])
     np.testing.assert_allclose(median, np.sin(2 * np.pi * np.arange(72, 84) / 12), atol=0.3)

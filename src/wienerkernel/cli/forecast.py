@@ -137,10 +137,13 @@ def forecast(
                 U = [np.hstack(pair) for pair in zip(U, phases, strict=True)]
                 orders = range(1, 1 + (U[0].shape[1] - len(drivers)) // 2)
                 waves = [f"season, {wave} {k}" for k in orders for wave in ("cosine", "sine")]
+            pairs = [
+                (k, k if drivers else 1) for k in candidates
+            ]  # earlier waves follow from the current ones
             system = Dynamics.from_trajectories(
                 X,
                 U if drivers or season is not None else None,
-                lags=candidates if len(candidates) > 1 else candidates[0],
+                lags=pairs if len(pairs) > 1 else pairs[0],
                 model=WienerKernelRegressor(kernel, noise=law),
                 learns=learns,
                 horizon=horizon,
