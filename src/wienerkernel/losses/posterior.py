@@ -16,8 +16,7 @@ from ..noise import Noise, as_noise
 from ..noise.base import as_generator
 from ..noise.level import Level, Nodes, NoiseLevel, level_nodes
 from ..posterior import PredictiveDistribution, Uncertainty
-from ..posterior.posterior import observation_scale
-from ..posterior.transformed import TransformedDistribution
+from ..posterior.posterior import PosteriorMethods, observation_scale
 from ..transform import Transform
 from .base import NonlinearPosterior
 from .coordinates import DROPPED, Coordinates, Observed
@@ -166,7 +165,7 @@ def _mixture(
     )
 
 
-class CoordinatePosterior(NonlinearPosterior):
+class CoordinatePosterior(PosteriorMethods, NonlinearPosterior):
     """A model f(x) = phi(x)'w + rest with a law of w.
 
     Parameters
@@ -225,10 +224,6 @@ class CoordinatePosterior(NonlinearPosterior):
         phi, rest = self.coordinates.features(X)
         return phi @ self.estimate, Uncertainty(*self.split(phi, rest), self.aleatoric(X, noise_scale))
 
-    def uncertainty(self, X: FloatArray, noise_scale: FloatArray | None = None) -> Uncertainty:
-        """Variances by cause at the rows of X."""
-        return self.mean_and_uncertainty(X, noise_scale)[1]
-
     def common_uncertainty(self, X: FloatArray) -> Uncertainty:
         """Variances by cause at the rows of X; there is one output."""
         return self.uncertainty(X)
@@ -248,18 +243,10 @@ class CoordinatePosterior(NonlinearPosterior):
         phi = self.coordinates.features(X)[0]
         return phi @ self.estimate, self.weights.covariance(phi) + self.normal_covariance(X, phi)
 
-    def distribution(
-        self,
-        X: FloatArray,
-        of: str = "function",
-        verbose: bool = False,
-        noise_scale: FloatArray | None = None,
+    def _law(
+        self, X: FloatArray, of: str, verbose: bool, noise_scale: FloatArray | None
     ) -> PredictiveDistribution:
-        """The random variable ``of`` at the rows of X, on the scale of y."""
-        distribution = NonlinearDistribution(self, X, of, verbose, noise_scale)
-        return (
-            distribution if self.transform is None else TransformedDistribution(distribution, self.transform)
-        )
+        return NonlinearDistribution(self, X, of, verbose, noise_scale)
 
 
 class FullPosterior(CoordinatePosterior):

@@ -9,6 +9,7 @@ import numpy as np
 from .._typing import Array, FloatArray
 from ..posterior import Posterior
 from ..posterior.distribution import PredictiveDistribution
+from ..posterior.posterior import PosteriorMethods
 from .neighbors import NeighborSmoother
 
 __all__ = ["ApproximatePosterior"]
@@ -36,10 +37,7 @@ class ApproximatePosterior(Posterior):
         smoother: Any = self.smoother
         return int(smoother.n)
 
-    def mean_and_epistemic(self, X: Array) -> tuple[Array, Array]:
-        """Estimate of f and its variance V + P2 at the rows of X."""
-        mean, parts = self.mean_and_uncertainty(X)
-        return mean, parts.epistemic
+    mean_and_epistemic = PosteriorMethods.mean_and_epistemic
 
     @property
     def _distribution_type(self) -> type[PredictiveDistribution]:
