@@ -49,7 +49,9 @@ def test_crps_of_a_mixture_under_a_transform_equals_adaptive_quadrature():
     parts = LinearCombination(
         "gamma(0.5, loc=-0.5)", [[[1.0, 0.2]], [[2.0, 0.2]]], loc=0.3, normal_std=[[0.1], [0.3]]
     )
-    law = TransformedDistribution(_Affine(MixedLaw(parts, np.array([0.7, 0.3])), 1.0), BoxCox(lam=0.3))
+    law = TransformedDistribution(
+        _Affine(MixedLaw(parts, np.array([0.7, 0.3])), np.zeros(1)), BoxCox(lam=0.3)
+    )
     for y in (0.2, 1.1, 9.0):
         below = integrate.quad(lambda x: law.cdf([x])[0] ** 2, 0, y, limit=500, epsabs=1e-9)[0]
         above = integrate.quad(lambda x: law.sf([x])[0] ** 2, y, 400, limit=500, epsabs=1e-9)[0]

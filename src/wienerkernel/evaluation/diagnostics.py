@@ -23,7 +23,7 @@ from ..losses import NonlinearPosterior
 from ..noise import Noise
 from ..noise.level import Level, level_nodes
 from ..notebook import table_html
-from ..posterior import RandomInput, SeparateOutputs
+from ..posterior import PredictiveDistribution, RandomInput, SeparateOutputs
 from ..posterior.separate import stacked
 from ..posterior.transformed import TransformedDistribution
 from ..scale import ApproximatePosterior
@@ -172,41 +172,13 @@ def _quantile_pairs(noise: Noise, standardized: FloatArray) -> tuple[FloatArray,
     return (noise.ppf(levels) - noise.mean()) / noise.std(), residuals
 
 
-class _Affine:
-    """loc + scale X for a law X and positive scales, broadcast: one law serves outputs of several scales."""
+class _Affine(PredictiveDistribution):
+    """mu + scale X for a law X, (m,): one law serves outputs of several scales."""
 
     of = "observation"
 
-    def __init__(self, law: LinearCombination | MixedLaw, scale: ArrayLike, loc: ArrayLike = 0.0) -> None:
-        self.law, self.scale, self.loc = law, np.asarray(scale, dtype=float), np.asarray(loc, dtype=float)
-        self.shape = np.broadcast_shapes(law.shape, self.scale.shape, self.loc.shape)
-
-    def _standard(self, y: ArrayLike) -> FloatArray:
-        return np.asarray((y - self.loc) / self.scale)
-
-    def mean(self) -> FloatArray:
-        return np.asarray(self.law.mean() * self.scale + self.loc)
-
-    def std(self) -> FloatArray:
-        return np.asarray(self.law.std() * self.scale)
-
-    def cumulant(self, order: int) -> FloatArray:
-        return self.mean() if order == 1 else np.asarray(self.law.cumulant(order) * self.scale**order)
-
-    def cdf(self, y: ArrayLike) -> FloatArray:
-        return np.asarray(self.law.cdf(self._standard(y)))
-
-    def sf(self, y: ArrayLike) -> FloatArray:
-        return np.asarray(self.law.sf(self._standard(y)))
-
-    def logpdf(self, y: ArrayLike) -> FloatArray:
-        return np.asarray(self.law.logpdf(self._standard(y)) - np.log(self.scale))
-
-    def ppf(self, q: ArrayLike) -> FloatArray:
-        return np.asarray(self.law.ppf(q) * self.scale + self.loc)
-
-    def isf(self, q: ArrayLike) -> FloatArray:
-        return np.asarray(self.law.isf(q) * self.scale + self.loc)
+    def __init__(self, law: LinearCombination | MixedLaw, mu: FloatArray, scale: ArrayLike = 1.0) -> None:
+        self.law, self.mu, self.scale = law, mu, np.asarray(scale, dtype=float)
 
 
 def pit_band(n: int, probability: float | FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -231,8 +203,8 @@ def leave_one_out_law(posterior: Any, rows: IntArray | slice = ALL) -> tuple[Any
         found, values = posterior.left_out(rows)
         if posterior.transform is None:
             return found, values
-        distribution = TransformedDistribution(_Affine(found, 1.0), posterior.transform)
-        return distribution, posterior.transform.inverse(values)
+        base = _Affine(found, np.zeros(found.shape))
+        return TransformedDistribution(base, posterior.transform), posterior.transform.inverse(values)
     smoother: Any = posterior.smoother
     if isinstance(posterior, ApproximatePosterior):
         if isinstance(rows, slice):
@@ -245,33 +217,29 @@ def leave_one_out_law(posterior: Any, rows: IntArray | slice = ALL) -> tuple[Any
         laws = LeaveOneOutLaws(smoother)
         group, residual = laws.group[rows], laws.residual[rows]
     noise = posterior.noise
-    # All outputs of a sample have one law, up to their scales.
-    at = group if posterior.single_output else group[:, None]
-    weights, others = laws.weights[at], posterior.terms[1:]
+    weights, others = laws.weights[group], posterior.terms[1:]
     probabilities: FloatArray = np.ones(1)
     if isinstance(posterior.level, Level):  # the level at a held-out sample is uncertain, too
         samples = posterior.smoother.samples
         nodes, probabilities = level_nodes(posterior.level.log_variance(samples.places[samples.index[rows]]))
         weights = np.repeat(weights[None], len(nodes), axis=0)
         weights[:, np.arange(len(group)), group] *= np.exp(nodes)
-    terms = [(noise, weights), *((law, laws.weights_of(scale)[at]) for law, scale in others)]
+    terms = [(noise, weights), *((law, laws.weights_of(scale)[group]) for law, scale in others)]
     combination = LinearCombination(
         [law for law, _ in terms],
         [w for _, w in terms],
         counts=[laws.counts] * len(terms),
         loc=-sum(law.mean() * (w @ laws.counts) for law, w in terms),
-        normal_std=np.sqrt(laws.model)[at],
+        normal_std=np.sqrt(laws.model)[group],
     )
     law = combination if len(probabilities) == 1 else MixedLaw(combination, probabilities)
     if posterior.transform is not None:
         values = posterior.observed()[rows, 0]
-        distribution = TransformedDistribution(
-            _Affine(law, 1.0, values - residual[:, 0]), posterior.transform
-        )
-        return distribution, posterior.transform.inverse(values)
+        base = _Affine(law, values - residual[:, 0])
+        return TransformedDistribution(base, posterior.transform), posterior.transform.inverse(values)
     if posterior.single_output:
         return law, residual[:, 0]
-    return _Affine(law, posterior.output_scale), residual * posterior.output_scale
+    return _Affine(law, 0 * residual, posterior.output_scale), residual * posterior.output_scale
 
 
 def score_report(

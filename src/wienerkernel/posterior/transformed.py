@@ -33,8 +33,7 @@ class TransformedDistribution(PredictiveDistribution):
 
     def __init__(self, base: Any, transform: Transform) -> None:
         self.base, self.transform = base, transform
-        self.of, self.law, self.scale = base.of, base.law, base.scale
-        self.mu = getattr(base, "mu", base.mean())
+        self.of, self.law, self.scale, self.mu = base.of, base.law, base.scale, base.mu
 
     def _forward(self, y: ArrayLike) -> FloatArray:
         """T(y), with -inf below the domain."""
