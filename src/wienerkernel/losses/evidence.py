@@ -116,18 +116,13 @@ def maximize_evidence(data: Data, given: Any, result: TuningResult) -> TuningRes
             message = f"tuning: {', '.join(shapes)} ended at its {side} bound"
             warnings.warn(message, ConvergenceWarning, stacklevel=6)
     noise = parameters.noise_at(values)
-    logs = np.array([not name.removeprefix("noise.") in model.linear_shapes for name in parameters.names])
-    shown = np.where(logs, np.exp(np.where(logs, values, 0.0)), values)
     return replace(
         result,
         kernel=parameters.kernel_at(values),
         noise=noise,
         ridge=noise.var(),
         value=value,
-        parameters={
-            **result.parameters,
-            **dict(zip(names.tolist(), shown.tolist(), strict=True)),
-        },
+        parameters=result.parameters | parameters.by_name(data, values),
         n_evaluations=result.n_evaluations + evidence.evaluations,
     )
 
@@ -135,10 +130,8 @@ def maximize_evidence(data: Data, given: Any, result: TuningResult) -> TuningRes
 def _values(parameters: Parameters, result: TuningResult) -> FloatArray:
     """The vector of parameters that a result stands for."""
     values = list(parameters.kernel.theta)
-    for name in parameters.names[parameters.n_kernel :]:
-        value = result.parameters[name]
-        linear = name.removeprefix("noise.") in parameters.noise.linear_shapes
-        values.append(value if linear else np.log(value))
+    for name, log in list(zip(parameters.names, parameters.is_log, strict=True))[parameters.n_kernel :]:
+        values.append(np.log(result.parameters[name]) if log else result.parameters[name])
     return np.asarray(values, dtype=float)
 
 

@@ -89,13 +89,11 @@ def minimize_leave_one_out_loss(
         options={"maxfev": 60 * len(start), "xatol": 0.01, "fatol": 0.01},
     )
     values = np.clip(found.x, low, high)
-    names = data.by_column(parameters.names)
-    shown = {name: float(np.exp(value)) for name, value in zip(names, values, strict=True)}
     return replace(
         result,
         kernel=parameters.kernel_at(values),
         method="loo",
         value=-float(found.fun),
-        parameters={**result.parameters, **shown},
+        parameters=result.parameters | parameters.by_name(data, values),
         n_evaluations=result.n_evaluations + evaluations,
     )

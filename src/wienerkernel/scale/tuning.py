@@ -168,19 +168,13 @@ def tune_by_neighbors(
     elif len(model.shape_names):
         values = _shapes(data, scored[:SHAPE_ROWS], parameters, values, box.low, box.high)
     fitted = parameters.noise_at(values)
-    names = data.by_column(parameters.names)
-    linear = parameters.noise.linear_shapes
-    shown = [
-        float(v if name.removeprefix("noise.") in linear else np.exp(v))
-        for name, v in zip(names, values, strict=True)
-    ]
     return TuningResult(
         kernel=parameters.kernel_at(values),
         noise=fitted,
         ridge=fitted.var() if data.ridge is None else data.ridge,
         method="neighbors",
         value=value,
-        parameters=dict(zip(names, shown, strict=True)),
+        parameters=parameters.by_name(data, values),
         n_evaluations=optimizer.evaluations,
         output_scale=np.ones(data.y.shape[1]),
     )

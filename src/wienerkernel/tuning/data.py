@@ -153,6 +153,14 @@ class Parameters:
         linear = self.noise.linear_shapes
         return np.array([name.removeprefix("noise.") not in linear for name in self.names], dtype=bool)
 
+    def shown(self, values: FloatArray) -> FloatArray:
+        """The values of all entries, not their logarithms."""
+        return np.where(self.is_log, np.exp(np.where(self.is_log, values, 0.0)), values)
+
+    def by_name(self, data: Data, values: FloatArray) -> dict[str, float]:
+        """The same by the names of the entries, with those of the columns of the data."""
+        return dict(zip(data.by_column(self.names), self.shown(values).tolist(), strict=True))
+
     def kernel_at(self, values: FloatArray) -> Kernel:
         """The kernel for these values of all entries."""
         return self.kernel.with_theta(values[: self.n_kernel])

@@ -132,14 +132,13 @@ def tune(
     parameters, values, value = search.run(model, method, shapes)
     search.warn(parameters, values)
     fitted = parameters.noise_at(values)
-    shown = np.where(parameters.is_log, np.exp(np.where(parameters.is_log, values, 0.0)), values)
     return TuningResult(
         kernel=parameters.kernel_at(values),
         noise=fitted,
         ridge=fitted.var() if data.ridge is None else data.ridge,
         method=method,
         value=value,
-        parameters=dict(zip(data.by_column(parameters.names), shown.tolist(), strict=True)),
+        parameters=parameters.by_name(data, values),
         n_evaluations=search.optimizer.evaluations,
         output_scale=search.output_scale,
     )
@@ -341,11 +340,10 @@ class _Search:
         flat[parameters.shapes] &= self.shapes
         if flat.any():
             notes.append(f"the data do not determine {', '.join(names[flat])}")
-        ends = zip(("lower", "upper"), (box.low, box.high), box.at_bound(values), strict=True)
-        for side, end, near in ends:
+        ends = map(parameters.shown, (box.low, box.high))
+        for side, end, near in zip(("lower", "upper"), ends, box.at_bound(values), strict=True):
             for k in np.flatnonzero(near & ~flat):
-                shown = float(np.exp(end[k]) if parameters.is_log[k] else end[k])
-                notes.append(f"{names[k]} ended at its {side} bound {shown:.3g}")
+                notes.append(f"{names[k]} ended at its {side} bound {end[k]:.3g}")
         some = ", ".join(names[:MENTIONED]) + ", ..." * (len(names) > MENTIONED)
         if len(values) > n:
             notes.append(f"{n} samples do not determine {len(values)} parameters ({some})")
