@@ -177,16 +177,15 @@ def _fit_beyond(model: Any, known: Known, inputs: Array, outputs: FloatArray, sc
     """Fit a model whose estimate is not linear in y, on the scale of the transform."""
     from ..losses.fit import tuned
 
-    (kernel, noise, level, transform), ridge = known, model.ridge
+    kernel, noise, ridge = known.kernel, known.noise, model.ridge
     inputs = np.asarray(arrays.as_numpy(inputs), dtype=np.float64)
     if (found := model.tuning_result_) is not None:
         data = as_data(model, inputs, outputs, scale)
         found = tuned(data, found, model.tuning, model.noise, model.loss, model.inference, ridge)
         model.tuning_result_, kernel, noise = found, found.kernel, found.noise
     options = {name: getattr(model, name) for name in ("trend", "loss", "inference", "ridge", "random_state")}
-    posterior: Any = condition_beyond(
-        kernel, noise, inputs, outputs, scale, level=level, transform=transform, **options
-    )
+    posterior: Any = condition_beyond(kernel, noise, inputs, outputs, scale, **options)
+    posterior.level, posterior.transform = known.level, known.transform
     model.kernel_, model.noise_, model.ridge_, model.posterior_ = kernel, noise, noise.var(), posterior
 
 

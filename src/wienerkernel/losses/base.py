@@ -25,17 +25,21 @@ class NonlinearPosterior:
     setting : str
         The arguments of the estimator that make the model nonlinear, for messages.
     noise : Noise
+
+    Attributes
+    ----------
     level : callable or None
     transform : Transform or None
+        Set after the fit, which is on their scale.
     """
 
     single_output = True
     output_scale = np.ones(1)
+    level: NoiseLevel | None = None
+    transform: Transform | None = None
 
-    def __init__(
-        self, setting: str, noise: Noise, level: NoiseLevel | None = None, transform: Transform | None = None
-    ) -> None:
-        self.setting, self.noise, self.level, self.transform = setting, noise, level, transform
+    def __init__(self, setting: str, noise: Noise) -> None:
+        self.setting, self.noise = setting, noise
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("__") and (hasattr(Posterior, name) or name in Posterior.__dataclass_fields__):

@@ -13,8 +13,7 @@ from .._typing import FloatArray
 from ..law import LinearCombination
 from ..law.mixed import MixedLaw
 from ..noise import Noise, Residuals
-from ..noise.level import Nodes, NoiseLevel
-from ..transform import Transform
+from ..noise.level import Nodes
 from .convex import Curve, Loss, NegativeLogDensity, Pinball
 from .coordinates import Coordinates, Observed
 from .posterior import AnyLaw, CoordinatePosterior, DrawnWeights, Weights
@@ -84,7 +83,7 @@ class LossPosterior(CoordinatePosterior):
 
     Parameters
     ----------
-    setting, noise, coordinates, estimate, weights, level, transform
+    setting, noise, coordinates, estimate, weights
         As in :class:`CoordinatePosterior`.
     loss : Loss
     score : Score
@@ -118,10 +117,8 @@ class LossPosterior(CoordinatePosterior):
         lam: float,
         kkt: float,
         observed: Observed,
-        level: NoiseLevel | None = None,
-        transform: Transform | None = None,
     ) -> None:
-        super().__init__(setting, noise, coordinates, estimate, weights, level, transform)
+        super().__init__(setting, noise, coordinates, estimate, weights)
         self.loss, self.score, self.lam, self.kkt, self.observed = loss, score, lam, kkt, observed
         self.ridge = lam / score.slope
 
@@ -160,8 +157,6 @@ def fit_loss(
     setting: str,
     ridge: float | None,
     generator: Any,
-    level: NoiseLevel | None = None,
-    transform: Transform | None = None,
 ) -> LossPosterior:
     """The estimate for a loss and its law.
 
@@ -190,8 +185,6 @@ def fit_loss(
         lam=lam,
         kkt=float(solution.kkt[0]),
         observed=observed,
-        level=level,
-        transform=transform,
     )
 
 

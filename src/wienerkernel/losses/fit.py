@@ -11,8 +11,6 @@ from .._typing import FloatArray, RandomState
 from ..kernels import Kernel
 from ..noise import Noise
 from ..noise.base import as_generator
-from ..noise.level import NoiseLevel
-from ..transform import Transform
 from .base import NonlinearPosterior
 from .convex import as_loss
 from .coordinates import Coordinates, Observed
@@ -89,8 +87,6 @@ def condition(
     loss: Any,
     inference: str | None,
     ridge: float | None,
-    level: NoiseLevel | None = None,
-    transform: Transform | None = None,
     random_state: RandomState = None,
 ) -> NonlinearPosterior:
     """The model for given kernel and noise.
@@ -103,7 +99,7 @@ def condition(
     observed = Observed.of(X, y, scale)
     coordinates, generator = Coordinates.at(kernel, observed.places, trend), as_generator(random_state)
     if inference is None:
-        return _loss_model(coordinates, observed, noise, loss, ridge, generator, level, transform)
+        return _loss_model(coordinates, observed, noise, loss, ridge, generator)
     found = propagate(coordinates, observed, noise)
     weights: Weights = NormalWeights(found.posterior)
     draws = None
@@ -123,7 +119,7 @@ def condition(
         )
         warnings.warn(message, ConvergenceWarning, stacklevel=4)
     setting = f"inference={inference!r}"
-    return FullPosterior(setting, noise, found, weights, draws, level, transform)
+    return FullPosterior(setting, noise, found, weights, draws)
 
 
 def _loss_model(
@@ -133,8 +129,6 @@ def _loss_model(
     loss: Any,
     ridge: float | None,
     generator: Any,
-    level: NoiseLevel | None,
-    transform: Transform | None,
 ) -> LossPosterior:
     """The estimate for a loss, chosen here if it is to be efficient."""
     chosen = as_loss(loss)
@@ -148,8 +142,6 @@ def _loss_model(
         setting=f"loss={loss!r}",
         ridge=ridge,
         generator=generator,
-        level=level,
-        transform=transform,
     )
     if found.kkt > NOT_OPTIMAL:
         message = f"the minimum of the loss was not found: the optimality conditions are violated by {found.kkt:.1e}"

@@ -14,10 +14,9 @@ from ..law import LinearCombination
 from ..law.mixed import MixedLaw
 from ..noise import Noise, as_noise
 from ..noise.base import as_generator
-from ..noise.level import Level, Nodes, NoiseLevel, level_nodes
+from ..noise.level import Level, Nodes, level_nodes
 from ..posterior import PredictiveDistribution, Uncertainty
 from ..posterior.posterior import PosteriorMethods, observation_scale
-from ..transform import Transform
 from .base import NonlinearPosterior
 from .coordinates import DROPPED, Coordinates, Observed
 from .propagation import GaussianPosterior, Propagation
@@ -170,7 +169,7 @@ class CoordinatePosterior(PosteriorMethods, NonlinearPosterior):
 
     Parameters
     ----------
-    setting, noise, level, transform
+    setting, noise
         As in :class:`NonlinearPosterior`.
     coordinates : Coordinates
     estimate : ndarray of shape (r + q,)
@@ -190,10 +189,8 @@ class CoordinatePosterior(PosteriorMethods, NonlinearPosterior):
         coordinates: Coordinates,
         estimate: FloatArray,
         weights: Weights,
-        level: NoiseLevel | None = None,
-        transform: Transform | None = None,
     ) -> None:
-        super().__init__(setting, noise, level, transform)
+        super().__init__(setting, noise)
         self.coordinates, self.estimate, self.weights = coordinates, estimate, weights
 
     @property
@@ -257,7 +254,7 @@ class FullPosterior(CoordinatePosterior):
 
     Parameters
     ----------
-    setting, noise, level, transform
+    setting, noise
         As in :class:`NonlinearPosterior`.
     propagation : Propagation
     weights : Weights
@@ -280,10 +277,8 @@ class FullPosterior(CoordinatePosterior):
         propagation: Propagation,
         weights: Weights,
         draws: Draws | None = None,
-        level: NoiseLevel | None = None,
-        transform: Transform | None = None,
     ) -> None:
-        super().__init__(setting, noise, propagation.coordinates, weights.mean, weights, level, transform)
+        super().__init__(setting, noise, propagation.coordinates, weights.mean, weights)
         self.propagation, self.draws, self.observed = propagation, draws, propagation.observed
 
     def left_out(self, rows: Any) -> tuple[MixedLaw, FloatArray]:
