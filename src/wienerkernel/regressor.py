@@ -20,7 +20,7 @@ from .backend import arrays
 from .chaos import ChaosForm
 from .decisions.bounds import bound
 from .decisions.design import NextSample, SamplesNeeded, next_sample, samples_needed
-from .noise.level import checked_level
+from .noise.level import checked_level, observation_scale
 from .notebook import FittedHTML
 from .posterior import (
     LeaveOneOut,
@@ -30,7 +30,6 @@ from .posterior import (
     SamplePaths,
     Uncertainty,
 )
-from .posterior.posterior import observation_scale
 from .posterior.random_input import AtRandomInputs, RandomInput
 from .posterior.separate import each
 from .smoother.fast_predictor import FastPredictor

@@ -10,6 +10,7 @@ import numpy as np
 from .._typing import FloatArray, IntArray
 from ..backend import arrays
 from ..noise import Noise, as_noise
+from ..noise.level import observation_scale
 from ..posterior import Posterior
 from ..regressor import WienerKernelRegressor
 from ..transform import Transform
@@ -50,14 +51,14 @@ class Part:
     def draw_nodes(self, n: int, generator: Any) -> IntArray:
         """Which of the noise levels that are possible under its uncertainty holds, for each of n paths."""
         place = arrays.as_numpy(self.posterior.smoother.places)[:1]
-        probabilities = self.posterior.observation_scale(place)[1] if self.own else np.ones(1)
+        probabilities = observation_scale(self.posterior.level, place)[1] if self.own else np.ones(1)
         return np.asarray(generator.choice(len(probabilities), size=n, p=probabilities))
 
     def noise_scale(self, Z: FloatArray, nodes: IntArray | None = None) -> FloatArray:
         """Factors of the process noise at the rows of Z, (m, n); with the estimated level unless nodes are given."""
         if not self.own:
             return np.ones((len(Z), len(self.laws)))
-        scale = self.posterior.observation_scale(Z)[0]
+        scale = observation_scale(self.posterior.level, Z)[0]
         row = scale[nodes, np.arange(len(Z))] if nodes is not None else scale[len(scale) // 2]
         return np.asarray(row[:, None] * self.posterior.output_scale)
 

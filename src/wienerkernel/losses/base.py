@@ -9,9 +9,8 @@ import numpy as np
 from .._typing import FloatArray
 from ..law.mixed import MixedLaw
 from ..noise import Noise
-from ..noise.level import NoiseLevel
+from ..noise.level import NoiseLevel, observation_scale
 from ..posterior import Posterior
-from ..posterior.posterior import observation_scale
 from ..transform import Transform
 
 __all__ = ["NonlinearPosterior"]

@@ -14,9 +14,9 @@ from ..law import LinearCombination
 from ..law.mixed import MixedLaw
 from ..noise import Noise, as_noise
 from ..noise.base import as_generator
-from ..noise.level import Level, Nodes, level_nodes
+from ..noise.level import Level, Nodes, level_nodes, observation_scale
 from ..posterior import PredictiveDistribution, Uncertainty
-from ..posterior.posterior import PosteriorMethods, observation_scale
+from ..posterior.posterior import PosteriorMethods
 from .base import NonlinearPosterior
 from .coordinates import DROPPED, Coordinates, Observed
 from .propagation import GaussianPosterior, Propagation

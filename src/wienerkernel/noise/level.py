@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from .._typing import FloatArray, IntArray
+from .._typing import Array, FloatArray, IntArray
+from ..backend import arrays
 from ..kernels import Kernel
 
 __all__ = ["BOUND", "FittedMean", "Level", "Nodes", "NoiseLevel", "features", "level_nodes", "log_slope"]
@@ -111,9 +112,9 @@ def features(kernel: Kernel, X: FloatArray) -> tuple[FloatArray, IntArray]:
     return PRIOR_STD * np.stack(columns, axis=1), np.array(pivots)
 
 
-def level_nodes(log_variance: FloatArray, number: int = 5) -> Nodes:
-    """Gauss-Hermite nodes of log s(x) about its estimate, (number, m), and their probabilities."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(number)
+def level_nodes(log_variance: FloatArray) -> Nodes:
+    """Gauss-Hermite nodes of log s(x) about its estimate, (5, m), and their probabilities."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(5)
     return nodes[:, None] * np.sqrt(log_variance), weights / weights.sum()
 
 
@@ -139,3 +140,19 @@ def checked_level(values: Any, n: int) -> FloatArray:
         row = int(np.argmin((array > 0) & np.isfinite(array)))
         raise ValueError(f"noise_level(X) must be positive and finite, got {array[row]} for row {row}")
     return array
+
+
+def observation_scale(level: NoiseLevel | None, X: Array, noise_scale: FloatArray | None = None) -> Nodes:
+    """Scales s of the noise s M of new observations at the rows of X, (k, m), and their probabilities (k,).
+
+    There are several where the level is learned: its own uncertainty makes the noise a mixture.
+    """
+    given = np.ones(X.shape[0]) if noise_scale is None else noise_scale
+    if level is None:
+        return given[None], np.ones(1)
+    inputs = arrays.as_numpy(X)
+    scale = given * checked_level(level(inputs), len(inputs))
+    if not isinstance(level, Level):
+        return scale[None], np.ones(1)
+    nodes, probabilities = level_nodes(level.log_variance(inputs))
+    return scale * np.exp(nodes), probabilities

@@ -16,6 +16,7 @@ from ..law import LinearCombination
 from ..law.arguments import as_levels
 from ..law.mixed import MixedLaw
 from ..noise.base import Noise, as_generator
+from ..noise.level import observation_scale
 from ..notebook import distribution_html, distribution_text
 from ..text import check_choice
 
@@ -82,7 +83,7 @@ class PredictiveDistribution:
         std = 0.0 if of == "estimate" else np.sqrt(arrays.as_numpy(model))
         probabilities: FloatArray = np.ones(1)
         if of == "observation":
-            self._fresh = posterior.observation_scale(X, noise_scale)
+            self._fresh = observation_scale(posterior.level, X, noise_scale)
             scale, probabilities = self._fresh
             own = np.broadcast_to(weights[0], (len(scale), *weights[0].shape))
             own = np.concatenate([own, scale[..., None]], axis=-1)

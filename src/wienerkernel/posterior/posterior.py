@@ -17,7 +17,7 @@ from ..backend import arrays
 from ..chaos import ChaosForm, Expansion, lift, two_term
 from ..kernels import FeatureMap
 from ..noise.base import Noise
-from ..noise.level import Level, Nodes, NoiseLevel, checked_level, level_nodes
+from ..noise.level import NoiseLevel, observation_scale
 from ..smoother import Smoother
 from ..smoother.gradient import mean_gradient, variance_gradients
 from ..smoother.leave_one_out import leave_one_out, projected_inverse
@@ -27,7 +27,7 @@ from .input_noise import Linearization, NoiseTerm
 from .parts import LeaveOneOut, PredictionGradient, Uncertainty
 from .transformed import TransformedDistribution
 
-__all__ = ["Posterior", "PosteriorMethods", "observation_scale"]
+__all__ = ["Posterior", "PosteriorMethods"]
 
 
 class PosteriorMethods:
@@ -122,17 +122,13 @@ class Posterior(PosteriorMethods):
         """Estimate mu(x) of f, (m,) or (m, n_y)."""
         return self.outputs(self.smoother.mean(X))
 
-    def observation_scale(self, X: Array, noise_scale: FloatArray | None = None) -> Nodes:
-        """Scales s of the noise s M of new observations at the rows of X, (k, m), and their probabilities (k,)."""
-        return observation_scale(self.level, X, noise_scale)
-
     def _parts(self, X: Array, noise_scale: FloatArray | None = None) -> tuple[Array, dict[str, Array]]:
         """Mean of the smoother (m, n_y), and the variances by cause without the scales of the outputs (m,)."""
         mean, model, gain, *further = self.smoother.mean_and_parts(X, *self.input_covariance())
         s2 = float(self.noise.var())
         aleatoric = s2 + 0 * gain
         if self.level is not None or noise_scale is not None:
-            scale, probabilities = self.observation_scale(X, noise_scale)
+            scale, probabilities = observation_scale(self.level, X, noise_scale)
             aleatoric = arrays.like(s2 * (probabilities @ scale**2), gain)
         parts = {"noise": s2 * gain, "model": model, "aleatoric": aleatoric}
         return mean, parts | dict(zip(self.further_parts, further, strict=False))
@@ -232,19 +228,3 @@ class Posterior(PosteriorMethods):
         if not self.single_output:
             weights = weights[:, None, :] * self.output_scale[:, None]
         return lift(expansion, weights, mean)
-
-
-def observation_scale(level: NoiseLevel | None, X: Array, noise_scale: FloatArray | None = None) -> Nodes:
-    """Scales s of the noise s M of new observations at the rows of X, (k, m), and their probabilities (k,).
-
-    There are several where the level is learned: its own uncertainty makes the noise a mixture.
-    """
-    given = np.ones(X.shape[0]) if noise_scale is None else noise_scale
-    if level is None:
-        return given[None], np.ones(1)
-    inputs = arrays.as_numpy(X)
-    scale = given * checked_level(level(inputs), len(inputs))
-    if not isinstance(level, Level):
-        return scale[None], np.ones(1)
-    nodes, probabilities = level_nodes(level.log_variance(inputs))
-    return scale * np.exp(nodes), probabilities
