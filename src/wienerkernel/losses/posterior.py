@@ -8,12 +8,11 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from .._typing import FloatArray, RandomState
+from .._typing import FloatArray
 from ..chaos import ChaosForm
 from ..law import LinearCombination
 from ..law.mixed import MixedLaw
 from ..noise import Noise, as_noise
-from ..noise.base import as_generator
 from ..noise.level import Level, Nodes, level_nodes, observation_scale
 from ..posterior import PredictiveDistribution, Uncertainty
 from ..posterior.posterior import PosteriorMethods
@@ -331,7 +330,8 @@ class NonlinearDistribution(PredictiveDistribution):
             names = " or ".join(map(repr, posterior.laws))
             raise ValueError(f"of must be {names} with {posterior.setting}, got {of!r}")
         self.of, self.scale = of, posterior.output_scale
-        self._model, self._X = posterior, X
+        self._posterior: Any = posterior
+        self._X = X
         phi, rest = posterior.coordinates.features(X)
         self._phi, self.mu = phi, np.zeros(len(X))
         std = np.sqrt(0 * rest if of == "estimate" else posterior.normal_variance(phi, rest))
@@ -339,21 +339,12 @@ class NonlinearDistribution(PredictiveDistribution):
         noise = posterior.noise if of == "observation" else None
         self.law: Any = posterior.weights.law(phi, std, noise, self._fresh, verbose)
 
-    def rvs(self, size: int = 1, random_state: RandomState = None) -> FloatArray:
-        """Draw functions on all of X, (size, m); of observations, each with fresh noise."""
-        generator, posterior = as_generator(random_state), self._model
-        draws = posterior.weights.rvs(size, generator) @ self._phi.T
-        if self.of != "estimate":
-            values, vectors = np.linalg.eigh(posterior.normal_covariance(self._X, self._phi))
-            draws += generator.standard_normal(draws.shape) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
-        if self.of == "observation":
-            scale, chances = self._fresh
-            part = generator.choice(len(scale), size=draws.shape, p=chances)
-            draws += scale[part, np.arange(scale.shape[1])] * posterior.noise.rvs(
-                draws.shape, random_state=generator
-            )
-        return np.asarray(draws)
+    def _draw_estimate(self, size: int, generator: Any) -> FloatArray:
+        return np.asarray(self._posterior.weights.rvs(size, generator) @ self._phi.T)
+
+    def _model_covariance(self) -> FloatArray:
+        return np.asarray(self._posterior.normal_covariance(self._X, self._phi))
 
     def chaos(self) -> ChaosForm:
         """Raise an error: the chaos form is that of an estimate that is linear in y."""
-        return self._model.chaos(self._X)  # type: ignore[no-any-return]
+        return self._posterior.chaos(self._X)  # type: ignore[no-any-return]

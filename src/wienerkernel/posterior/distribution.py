@@ -229,10 +229,11 @@ class PredictiveDistribution:
     @cached_property
     def _model_root(self) -> FloatArray:
         """A root (m, m) of the covariance of the model part."""
-        values, vectors = np.linalg.eigh(
-            arrays.as_numpy(self._posterior.smoother.evaluate_jointly(self._X)[2])
-        )
+        values, vectors = np.linalg.eigh(self._model_covariance())
         return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+
+    def _model_covariance(self) -> FloatArray:
+        return arrays.as_numpy(self._posterior.smoother.evaluate_jointly(self._X)[2])
 
     def chaos(self) -> ChaosForm:
         """Chaos form (12) of the estimate: coefficients and joint basis."""
