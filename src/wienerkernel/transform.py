@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import boxcox, inv_boxcox, log1p
 
 from ._typing import FloatArray
@@ -43,6 +44,16 @@ class Transform(ABC):
     @abstractmethod
     def log_derivative(self, y: FloatArray) -> FloatArray:
         """log T'(y)."""
+
+    def forward(self, y: ArrayLike) -> FloatArray:
+        """T(y), -inf below the domain."""
+        z = self(np.asarray(y, dtype=float))
+        return np.where(np.isnan(z) & ~np.isnan(y), -np.inf, z)
+
+    def log_slope(self, y: ArrayLike) -> FloatArray:
+        """log T'(y), -inf outside the domain."""
+        inside = np.isfinite(self.forward(y))
+        return np.where(inside, self.log_derivative(np.where(inside, y, 1.0)), -np.inf)
 
     def check(self, y: FloatArray) -> None:
         """Raise ValueError for responses outside the domain."""

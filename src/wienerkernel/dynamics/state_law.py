@@ -138,8 +138,7 @@ class _Column:
     def _standard(self, x: FloatArray) -> FloatArray:
         """The noise M that leads to x - base."""
         if self.transform is not None:
-            z = self.transform(x)
-            x = np.where(np.isnan(z), -np.inf, z)
+            x = self.transform.forward(x)
         return (x - self.location) / self.scale
 
     def cdf(self, x: FloatArray) -> FloatArray:
@@ -162,13 +161,8 @@ class _Column:
             )
 
         def density(y: FloatArray) -> FloatArray:
-            value = law.pdf(self._standard(y)) / self.scale
-            if self.transform is None:
-                return np.asarray(value)
-            inside = np.isfinite(self.transform(y))
-            return np.where(
-                inside, value * np.exp(self.transform.log_derivative(np.where(inside, y, 1.0))), 0.0
-            )
+            value: FloatArray = law.pdf(self._standard(y)) / self.scale
+            return value if self.transform is None else value * np.exp(self.transform.log_slope(y))
 
         return self._mean_over_paths(density, x)
 

@@ -35,31 +35,22 @@ class TransformedDistribution(PredictiveDistribution):
         self.base, self.transform = base, transform
         self.of, self.law, self.scale, self.mu = base.of, base.law, base.scale, base.mu
 
-    def _forward(self, y: ArrayLike) -> FloatArray:
-        """T(y), with -inf below the domain."""
-        z = self.transform(np.asarray(y, dtype=float))
-        return np.where(np.isnan(z) & ~np.isnan(y), -np.inf, z)
-
     def pdf(self, y: ArrayLike, **options: Any) -> Any:
-        z = self._forward(y)
-        inside = np.isfinite(z)
-        slope = np.where(inside, np.exp(self.transform.log_derivative(np.where(inside, y, 1.0))), 0.0)
-        result = self.base.pdf(np.where(inside, z, 0.0), **options)
+        z, slope = self.transform.forward(y), np.exp(self.transform.log_slope(y))
+        result = self.base.pdf(np.where(np.isfinite(z), z, 0.0), **options)
         return tuple(part * slope for part in result) if isinstance(result, tuple) else result * slope
 
     def logpdf(self, y: ArrayLike, **options: Any) -> Any:
-        z = self._forward(y)
+        z = self.transform.forward(y)
         inside = np.isfinite(z)
-        value = self.base.logpdf(np.where(inside, z, 0.0), **options) + self.transform.log_derivative(
-            np.where(inside, y, 1.0)
-        )
-        return np.where(inside, value, -np.inf)
+        value = self.base.logpdf(np.where(inside, z, 0.0), **options)
+        return np.where(inside, value, -np.inf) + self.transform.log_slope(y)
 
     def cdf(self, y: ArrayLike, **options: Any) -> Any:
-        return self.base.cdf(self._forward(y), **options)
+        return self.base.cdf(self.transform.forward(y), **options)
 
     def sf(self, y: ArrayLike, **options: Any) -> Any:
-        return self.base.sf(self._forward(y), **options)
+        return self.base.sf(self.transform.forward(y), **options)
 
     def _back(self, result: Any) -> Any:
         if isinstance(result, tuple):
