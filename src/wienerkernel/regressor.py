@@ -35,6 +35,7 @@ from .posterior.separate import each
 from .smoother.fast_predictor import FastPredictor
 from .smoother.ridge_path import RidgePath
 from .streams import Files, is_dask, is_stream
+from .text import check_probability
 from .tuning.progress import verbosely
 from .validation import check_data, check_noise_scale, check_query, check_query_scale
 
@@ -559,9 +560,7 @@ class WienerKernelRegressor(FittedHTML, MultiOutputMixin, RegressorMixin, BaseEs
         >>> model.predict_interval([[0.5]], 0.9, of="function").round(4).tolist()
         [[-0.7068, 1.7068]]
         """
-        given: Any = coverage
-        if np.ndim(given) or isinstance(given, str) or not 0 < given < 1:
-            raise ValueError(f"coverage must lie strictly between 0 and 1, got {coverage!r}")
+        check_probability("coverage", coverage)
         return self.predict_quantiles(X, [(1 - coverage) / 2, (1 + coverage) / 2], of, verbose, noise_scale)
 
     def sample_y(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-__all__ = ["Formula", "check_choice", "number", "rounded"]
+__all__ = ["Formula", "check_choice", "check_probability", "number", "rounded"]
 
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 SPECIAL = re.compile(r"[+-]?(inf|infinity|nan)", re.ASCII | re.IGNORECASE)
@@ -31,6 +31,13 @@ def check_choice(name: str, value: Any, choices: Collection[str]) -> None:
     """Raise ValueError if the argument ``name`` is not one of the choices."""
     if value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+
+
+def check_probability(name: str, value: Any) -> float:
+    """The argument ``name`` as a number strictly between 0 and 1; ValueError otherwise."""
+    if isinstance(value, Sequence) or getattr(value, "ndim", False) or not 0 < value < 1:
+        raise ValueError(f"{name} must lie strictly between 0 and 1, got {value!r}")
+    return value  # type: ignore[no-any-return]
 
 
 def rounded(text: str) -> str:

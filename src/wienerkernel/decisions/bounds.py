@@ -32,8 +32,8 @@ from ..law import LinearCombination
 from ..noise.base import Noise
 from ..posterior import Posterior
 from ..smoother import Smoother, quadratic_form
-from ..text import check_choice
-from .norms import NormWarning, check_confidence, norm_lower_bound, rkhs_norm
+from ..text import check_choice, check_probability
+from .norms import NormWarning, norm_lower_bound, rkhs_norm
 
 __all__ = ["METHODS", "Claim", "bound"]
 
@@ -259,7 +259,7 @@ def bound(
         raise ValueError(
             "bounds hold for exact inputs only: with input_noise, use predict_interval(X, of='function')"
         )
-    error = 1 - check_confidence(confidence)
+    error = 1 - check_probability("confidence", confidence)
     check_choice("method", method, METHODS)
     check_choice("side", side, SIDES)
     if subgaussian_constant is not None and not 0 < subgaussian_constant < np.inf:

@@ -14,8 +14,9 @@ from ..kernels import as_kernel, gram
 from ..law import LinearCombination
 from ..posterior import Posterior
 from ..smoother.leave_one_out import projected_inverse
+from ..text import check_probability
 
-__all__ = ["NormWarning", "check_confidence", "interpolant_norm", "norm_lower_bound", "rkhs_norm"]
+__all__ = ["NormWarning", "interpolant_norm", "norm_lower_bound", "rkhs_norm"]
 
 
 class NormWarning(UserWarning):
@@ -83,7 +84,7 @@ def norm_lower_bound(posterior: Posterior, confidence: float = 0.95) -> Any:
     >>> round(norm_lower_bound(model.posterior_), 3)   # half of 20 minus half of the normal quantile 1.96
     9.02
     """
-    error = 1 - check_confidence(confidence)
+    error = 1 - check_probability("confidence", confidence)
     smoother, noise = posterior.smoother, posterior.noise
     samples = smoother.samples
     Q = arrays.as_numpy(projected_inverse(smoother))  # the coefficients of the estimate are Q y0
@@ -141,10 +142,3 @@ def interpolant_norm(kernel: Any, X: ArrayLike, values: ArrayLike) -> Any:
     rows = solve_lower(cholesky(matrix), np.array(f.reshape(n, -1).T, order="C"))
     norms = np.linalg.norm(rows, axis=1)
     return float(norms[0]) if f.ndim == 1 else norms
-
-
-def check_confidence(confidence: float) -> float:
-    """Return the confidence if it lies strictly between 0 and 1; ValueError otherwise."""
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie strictly between 0 and 1, got {confidence!r}")
-    return confidence

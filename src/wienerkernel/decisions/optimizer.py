@@ -20,11 +20,10 @@ from .._typing import FloatArray, RandomState
 from ..noise.base import as_generator
 from ..posterior import SamplePaths
 from ..regressor import WienerKernelRegressor
-from ..text import check_choice
+from ..text import check_choice, check_probability
 from .acquisition import expected_improvement, normal_improvement
 from .bounds import METHODS, bound
 from .design import space_filling
-from .norms import check_confidence
 
 __all__ = ["NoSafePointError", "Optimizer", "SafetyConstraint", "minimize"]
 
@@ -78,7 +77,7 @@ class SafetyConstraint:
             raise ValueError(f"threshold must be a finite number, got {self.threshold!r}")
         if not 0 <= self.norm < np.inf:
             raise ValueError(f"norm must be a finite number of at least 0, got {self.norm!r}")
-        check_confidence(self.confidence)
+        check_probability("confidence", self.confidence)
         check_choice("bound", self.bound, METHODS)
 
     def interval(self, model: WienerKernelRegressor, X: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -153,7 +152,7 @@ class Optimizer:
     ) -> None:
         check_choice("objective", objective, ("max", "min"))
         check_choice("acquisition", acquisition, ACQUISITIONS)
-        check_confidence(confidence)
+        check_probability("confidence", confidence)
         self.space = np.asarray(space, dtype=float)
         if self.space.ndim != 2 or self.space.shape[1] != 2 or not np.all(np.diff(self.space, axis=1) > 0):
             raise ValueError(f"space must be a sequence of pairs (low, high) with low < high, got {space!r}")

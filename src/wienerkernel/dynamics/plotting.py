@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..palette import CAUSES, LIGHT, pyplot
+from ..text import check_probability
 
 if TYPE_CHECKING:
     from .rollout import Rollout
@@ -25,8 +26,7 @@ SHOWN = {
 def plot_rollout(rollout: Rollout, coverage: float, axes: Any) -> Any:
     """Draw on n_x axes, or on new ones."""
     n_x = len(rollout.names)
-    if not 0 < coverage < 1:
-        raise ValueError(f"coverage must lie strictly between 0 and 1, got {coverage!r}")
+    check_probability("coverage", coverage)
     if axes is None:
         axes = pyplot().subplots(
             n_x, 1, figsize=(7, 0.8 + 2.4 * n_x), sharex=True, squeeze=False, layout="constrained"

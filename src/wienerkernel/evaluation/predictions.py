@@ -12,6 +12,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 
 from .._typing import FloatArray
 from ..posterior.separate import causes
+from ..text import check_probability
 from .unwrap import unwrapped
 
 __all__ = ["IntervalRegressor", "prediction_table"]
@@ -52,9 +53,7 @@ def prediction_table(
     {'mean': 0.5, 'lower': -1.93, 'upper': 2.93, 'std_noise': 0.71, 'std_model': 0.2, 'std_aleatoric': 1.0}
     """
     model, query = unwrapped(estimator, X)
-    if not 0 < coverage < 1:
-        msg = f"coverage must lie strictly between 0 and 1, got {coverage!r}"
-        raise ValueError(msg)
+    check_probability("coverage", coverage)
     law = model.predict_distribution(query, of, noise_scale=noise_scale)
     parts = model.uncertainty(query, noise_scale)
     ends = np.array([(1 - coverage) / 2, (1 + coverage) / 2])

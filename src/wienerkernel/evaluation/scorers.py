@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..text import check_probability
 from .crps import crps
 from .unwrap import unwrapped
 
@@ -104,8 +105,6 @@ def coverage(estimator: Any, X: Any, y: ArrayLike, probability: float = 0.9) -> 
     >>> sorted(scores)[-2:]
     ['test_coverage', 'test_crps']
     """
-    if not 0 < probability < 1:
-        msg = f"probability must lie strictly between 0 and 1, got {probability!r}"
-        raise ValueError(msg)
+    check_probability("probability", probability)
     law, values = _law(estimator, X, y)
     return float(np.mean(np.abs(law.cdf(values) - 0.5) <= probability / 2))

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._typing import FloatArray
 from ..noise import Noise
+from ..text import check_probability
 from .density import NoiseDensity
 
 __all__ = ["Curve", "EpsilonInsensitive", "Huber", "Loss", "NegativeLogDensity", "Pinball", "as_loss"]
@@ -118,8 +119,7 @@ class Pinball(Loss):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 < self.tau < 1:
-            raise ValueError(f"tau must lie strictly between 0 and 1, got {self.tau!r}")
+        check_probability("tau", self.tau)
 
     def curve(self, noise: Noise) -> Curve:  # noqa: ARG002
         """The derivative psi of the loss."""
