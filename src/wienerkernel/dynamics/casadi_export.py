@@ -217,68 +217,53 @@ def _callback(posterior: Posterior, name: str, wanted: tuple[str, ...]) -> Any:
     ca, (_, d) = casadi(), posterior.smoother.places.shape
     n_y = posterior.smoother.targets.shape[1]
 
-    def row(x: Any) -> Any:
-        return arrays.like(x.full().reshape(1, d), posterior.smoother.places)
+    class Function(ca.Callback):  # type: ignore[misc, name-defined]
+        """``values`` at x, (n_y, columns) each; further arguments, which are outputs, are not needed."""
 
-    class Jacobian(ca.Callback):  # type: ignore[misc, name-defined]
-        """Derivatives of all outputs."""
-
-        def __init__(self, own_name: str, names: tuple[list[str], list[str]], options: Any) -> None:
+        def __init__(self, own_name: str, names: tuple[Sequence[str], Sequence[str]], options: Any) -> None:
             ca.Callback.__init__(self)
             self.names = names
             self.construct(own_name, options)
 
         def get_n_in(self) -> int:
-            return 1 + len(wanted)
+            return len(self.names[0])
 
         def get_n_out(self) -> int:
-            return len(wanted)
+            return len(self.names[1])
 
-        def get_name_in(self, i: int) -> Any:
+        def get_name_in(self, i: int) -> str:
             return self.names[0][i]
 
-        def get_name_out(self, i: int) -> Any:
+        def get_name_out(self, i: int) -> str:
             return self.names[1][i]
 
         def get_sparsity_in(self, i: int) -> Any:
             return ca.Sparsity.dense(d if i == 0 else n_y, 1)
 
         def get_sparsity_out(self, i: int) -> Any:  # noqa: ARG002
-            return ca.Sparsity.dense(n_y, d)
+            return ca.Sparsity.dense(n_y, self.columns)
 
         def eval(self, arguments: Any) -> list[Any]:
-            gradient = posterior.gradient(row(arguments[0]))
-            return [ca.DM(_matrix(getattr(gradient, output)).reshape(n_y, d)) for output in wanted]
+            x = arrays.like(arguments[0].full().reshape(1, d), posterior.smoother.places)
+            found = self.values(x)
+            return [ca.DM(_matrix(found[output]).reshape(n_y, self.columns)) for output in wanted]
 
-    class Model(ca.Callback):  # type: ignore[misc, name-defined]
+    class Jacobian(Function):
+        """Derivatives of all outputs."""
+
+        columns = d
+
+        def values(self, x: Any) -> dict[str, Any]:
+            return vars(posterior.gradient(x))
+
+    class Model(Function):
         """Mean, V and P2."""
 
-        def __init__(self) -> None:
-            ca.Callback.__init__(self)
-            self.construct(name, {})
+        columns = 1
 
-        def get_n_in(self) -> int:
-            return 1
-
-        def get_n_out(self) -> int:
-            return len(wanted)
-
-        def get_name_in(self, i: int) -> str:  # noqa: ARG002
-            return "x"
-
-        def get_name_out(self, i: int) -> str:
-            return wanted[i]
-
-        def get_sparsity_in(self, i: int) -> Any:  # noqa: ARG002
-            return ca.Sparsity.dense(d, 1)
-
-        def get_sparsity_out(self, i: int) -> Any:  # noqa: ARG002
-            return ca.Sparsity.dense(n_y, 1)
-
-        def eval(self, arguments: Any) -> list[Any]:
-            mean, parts = posterior.mean_and_uncertainty(row(arguments[0]))
-            found = {"mean": mean, "noise": parts.estimate, "model": parts.model}
-            return [ca.DM(_matrix(found[output]).reshape(n_y)) for output in wanted]
+        def values(self, x: Any) -> dict[str, Any]:
+            mean, parts = posterior.mean_and_uncertainty(x)
+            return {"mean": mean, "noise": parts.estimate, "model": parts.model}
 
         def has_jacobian(self) -> bool:
             return True
@@ -287,4 +272,4 @@ def _callback(posterior: Posterior, name: str, wanted: tuple[str, ...]) -> Any:
             self.derivative = Jacobian(own_name, (inames, onames), options)  # kept alive
             return self.derivative
 
-    return Model()
+    return Model(name, (["x"], wanted), {})
