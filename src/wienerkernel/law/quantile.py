@@ -51,9 +51,9 @@ def solve(
     # xi grows into the law: log of the distance from the end of the support, or the distance from 0
     anchor = np.where(log_scale, end, 0.0)
 
-    def to_x(xi: FloatArray, at: tuple[IntArray, IntArray] | slice = slice(None)) -> FloatArray:
-        distance = np.where(log_scale[at], np.exp(np.minimum(np.where(log_scale[at], xi, 0.0), 700.0)), xi)
-        return np.asarray(anchor[at] + sign[at] * distance)
+    def to_x(xi: FloatArray) -> FloatArray:
+        distance = np.where(log_scale, np.exp(np.minimum(np.where(log_scale, xi, 0.0), 700.0)), xi)
+        return np.asarray(anchor + sign * distance)
 
     def to_xi(x: FloatArray) -> FloatArray:
         distance = sign * (x - anchor)

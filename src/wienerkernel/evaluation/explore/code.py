@@ -12,8 +12,6 @@ from ...noise import as_noise
 
 __all__ = ["model_code"]
 
-DIGITS = 12
-
 
 def model_code(
     model: Any,

@@ -29,7 +29,7 @@ select.bk-input { appearance: auto !important; background-image: none !important
 """
 
 
-def slice_figure(curve: Any, data: Any, span: Any, truth: bool, hover: bool = True) -> Any:
+def slice_figure(curve: Any, data: Any, span: Any, truth: bool) -> Any:
     """Mean, tubes and samples along one input; ``span`` marks the chosen point."""
     models: Any = import_module("bokeh.models")
     figure = import_module("bokeh.plotting").figure
@@ -44,10 +44,9 @@ def slice_figure(curve: Any, data: Any, span: Any, truth: bool, hover: bool = Tr
         plot.line("x", "truth", legend_label="true function", name="truth", **line)
     mean = plot.line("x", "mean", legend_label="mean", name="mean", **line)
     plot.scatter("x", "y", source=data, legend_label="data", size=7, alpha="nearness", name="text")
-    if hover:
-        tips = [("x", "@x"), ("mean", "@mean")]
-        tips += [(LAWS[of], f"@{of}_low … @{of}_high") for of in WIDEST_FIRST]
-        plot.add_tools(models.HoverTool(tooltips=tips, renderers=[mean], mode="vline"))
+    tips = [("x", "@x"), ("mean", "@mean")]
+    tips += [(LAWS[of], f"@{of}_low … @{of}_high") for of in WIDEST_FIRST]
+    plot.add_tools(models.HoverTool(tooltips=tips, renderers=[mean], mode="vline"))
     plot.xaxis.ticker.desired_num_ticks = 5
     plot.xaxis.formatter.power_limit_low = -5
     plot.add_layout(span)
