@@ -27,7 +27,7 @@ def number(text: str, *, special: bool = False) -> float:
     raise ValueError(f"{text[:60]!r} is not a number")
 
 
-def check_choice(name: str, value: Any, choices: Collection[str]) -> None:
+def check_choice(name: str, value: Any, choices: Collection[Any]) -> None:
     """Raise ValueError if the argument ``name`` is not one of the choices."""
     if value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from .._typing import FloatArray, RandomState
 from ..noise.base import as_generator
 from ..regressor import WienerKernelRegressor
+from ..text import check_choice
 from ..transform import Transform
 from .checks import check_count, check_inputs, check_names, check_start, drawn_start, is_law
 from .parts import as_parts
@@ -86,8 +87,7 @@ class Dynamics:
         state_names: Sequence[str] | None = None,
         input_names: Sequence[str] | None = None,
     ) -> None:
-        if learns not in ("state", "increment"):
-            raise ValueError(f"learns must be 'state' or 'increment', got {learns!r}")
+        check_choice("learns", learns, ("state", "increment"))
         self.parts = as_parts(model, process_noise)
         self.learns, self.lags = learns, check_lags(lags)
         self.n_states = self.parts[-1].states.stop
@@ -344,8 +344,7 @@ class Dynamics:
         Rollout
         """
         n_paths = check_count("n_paths", n_paths)
-        if of not in ("estimate", "function"):
-            raise ValueError(f"of must be 'estimate' or 'function', got {of!r}")
+        check_choice("of", of, ("estimate", "function"))
         generator = as_generator(random_state)
         values, steps = check_inputs(inputs, steps, self.n_inputs, self.lags[1], policy=True)
         random_start = is_law(x0)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from .._typing import FloatArray, RandomState
 from ..noise import Noise
 from ..noise.base import as_generator
+from ..text import check_choice
 from .arguments import as_levels, as_terms, finite
 from .batch import Batch
 from .derived import DerivedMethods
@@ -105,9 +106,7 @@ class LinearCombination(DerivedMethods):
         if np.any(std < 0):
             msg = f"normal_std must be at least 0, got {std.min()}"
             raise ValueError(msg)
-        if method not in METHODS:
-            msg = f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}"
-            raise ValueError(msg)
+        check_choice("method", method, METHODS)
         shapes = [w.shape[:-1] for _, w, _ in terms]
         self.shape: tuple[int, ...] = np.broadcast_shapes(*shapes, loc_.shape, std.shape)
         self.method = method

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._typing import FloatArray
 from ..noise import Noise
-from ..text import check_probability
+from ..text import check_choice, check_probability
 from .density import NoiseDensity
 
 __all__ = ["Curve", "EpsilonInsensitive", "Huber", "Loss", "NegativeLogDensity", "Pinball", "as_loss"]
@@ -49,8 +49,7 @@ class Loss(ABC):
     n_draws: int
 
     def __post_init__(self) -> None:
-        if self.law not in LAWS:
-            raise ValueError(f"law must be one of {', '.join(map(repr, LAWS))}, got {self.law!r}")
+        check_choice("law", self.law, LAWS)
         if self.n_draws < 50:
             raise ValueError(f"n_draws must be at least 50, got {self.n_draws!r}")
 

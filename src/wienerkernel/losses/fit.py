@@ -11,6 +11,7 @@ from .._typing import FloatArray, RandomState
 from ..kernels import Kernel
 from ..noise import Noise
 from ..noise.base import as_generator
+from ..text import check_choice
 from .base import NonlinearPosterior
 from .convex import as_loss
 from .coordinates import Coordinates, Observed
@@ -40,8 +41,7 @@ def is_linear(loss: Any, inference: Any) -> bool:
 
 def check_setting(loss: Any, inference: Any, ridge: Any, scale: FloatArray) -> None:
     """Raise ValueError for settings and data that only the linear estimate supports."""
-    if inference not in INFERENCES:
-        raise ValueError(f"inference must be one of {', '.join(map(repr, INFERENCES))}, got {inference!r}")
+    check_choice("inference", inference, INFERENCES)
     if is_linear(loss, inference):
         return
     if inference is not None and not is_linear(loss, None):

@@ -18,6 +18,7 @@ from scipy.sparse import csr_array
 from .._typing import Array, FloatArray, RandomState
 from ..backend import arrays
 from ..noise.base import as_generator
+from ..text import check_choice
 from .features import feature_map
 from .prior_root import PriorRoot
 from .residual import FeatureResidual, VisitedResidual, swapped
@@ -173,8 +174,7 @@ class SamplePaths:
         features: Any = "auto",
         random_state: RandomState = None,
     ) -> None:
-        if of not in ("estimate", "function"):
-            raise ValueError(f"of must be 'estimate' or 'function', got {of!r}")
+        check_choice("of", of, ("estimate", "function"))
         if n is True or n != int(n) or n < 1:
             raise ValueError(f"n must be a positive integer, got {n!r}")
         self.n, self.of, self._posterior = int(n), of, posterior
