@@ -62,9 +62,7 @@ def simulate(
     A history holds what the models see: past states, on the scale of ``lag_transforms``.
     """
     factors = ["model", "noise", *["process"] * bool(parts[0].laws), *["initial"] * random_start]
-    bits = (
-        np.array(list(product((0, 1), repeat=len(factors)))) if causes else np.zeros((1, len(factors)), int)
-    )
+    bits = np.array(list(product((0, 1) if causes else (0,), repeat=len(factors))), dtype=int)
     n_x, vertices = parts[-1].states.stop, len(bits)
     copies = 2 if causes else 1
     outcomes = np.full((n_paths, vertices, steps + 1, n_x), np.nan)

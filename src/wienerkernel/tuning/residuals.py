@@ -80,11 +80,9 @@ def _replicate_residuals(data: Data) -> FloatArray | None:
 def _standardized_residuals(smoother: Smoother) -> FloatArray:
     """Leave-one-out residuals over their standard deviations, one-dimensional; the regularizer is the noise covariance."""
     residual, model, gain = leave_one_out(smoother)
-    samples = smoother.samples
-    own = (
-        samples.row_regularizer if samples.row_regularizer.ndim == 1 else np.diagonal(samples.row_regularizer)
-    )
-    noise = own / (samples.scale**2 if samples.scale.ndim == 1 else np.sum(samples.scale**2, axis=1))
+    own, scale = smoother.samples.row_regularizer, smoother.samples.scale
+    own = own if own.ndim == 1 else np.diagonal(own)
+    noise = own / (scale**2 if scale.ndim == 1 else np.sum(scale**2, axis=1))
     return np.asarray((residual / np.sqrt(model + noise * gain + own)[:, None]).ravel())
 
 

@@ -43,11 +43,7 @@ def starting_points(box: SearchBox, parameters: Parameters) -> Iterator[FloatArr
     given = (kernel.theta != 0) | np.any(kernel.bounds != np.log(DEFAULT_BOUNDS), axis=1)
     user[: parameters.n_kernel] = np.where(given, kernel.theta, user[: parameters.n_kernel])
     yield user
-    noise = (
-        np.arange(len(user)) == parameters.n_kernel
-        if parameters.noise.free_std
-        else np.zeros(len(user), bool)
-    )
+    noise = (np.arange(len(user)) == parameters.n_kernel) & parameters.noise.free_std
     for shorter, more in itertools.product((0.0, 1.5), (0.0, 1.0)):
         yield box.start - shorter * box.lengths + more * noise
 
