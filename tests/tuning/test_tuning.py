@@ -33,6 +33,7 @@ from wienerkernel.noise import SmoothedResiduals
 from wienerkernel.noise.family import Family, KnownLaw, noise_model
 from wienerkernel.smoother.leave_one_out import LeaveOneOutLaws
 from wienerkernel.tuning import Data, search, starts, tune
+from wienerkernel.tuning.blend import shape_grid
 from wienerkernel.tuning.data import Parameters
 from wienerkernel.tuning.likelihood import Likelihood
 from wienerkernel.tuning.loo_score import LeaveOneOutScore
@@ -884,3 +885,15 @@ def test_defaults_are_as_good_as_scikit_learn_in_log_score(name):
     )
     ours = score(tuned.kernel.theta)[0] / len(y)
     assert ours >= _leave_one_out_density(reference, X, y)
+
+
+@pytest.mark.parametrize("shape", [-0.41354671, 0.2])
+def test_characteristic_functions_are_interpolated_between_shapes_where_they_have_turned_often(shape):
+    family = Family("lognorm")
+    law, _ = shape_grid(family)(shape)
+    exact = centered(family.law(1.0, [shape]))
+    r = np.exp(np.arange(-5.0, 4.0, 0.25))
+    for sign in (1, -1):
+        found = law.law.ray_table(THETA, SMOOTH).log_phi(sign * r)
+        truth = exact.law.logcf(sign * r * np.exp(-1j * THETA))
+        np.testing.assert_allclose(np.exp(found), np.exp(truth), rtol=0, atol=1e-7)

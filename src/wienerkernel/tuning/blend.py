@@ -65,14 +65,20 @@ class Blend:
     def mixed(self, t: ComplexArray, log_phi: Callable[[Noise], ComplexArray]) -> ComplexArray:
         """The weighted sum of the laws' values at t, each up to multiples of 2 pi i.
 
-        The laws are so close that, means apart, their phases differ by less than pi.
+        From law to law the phase changes by less than pi: the first time apart from the means, then apart from the
+        previous change.
         """
-        result, first = 1j * self.mean() * t, None
-        for weight, law in zip(self.weights, self.laws, strict=True):
-            value = log_phi(law) - 1j * law.mean() * t
-            first = value if first is None else first
-            turns = np.rint((value - first).imag / (2 * np.pi))
-            result = result + weight * (value - 2j * np.pi * turns)
+        result = np.zeros(np.shape(t), dtype=complex)
+        phase, change = np.zeros(0), np.zeros(0)
+        for k, (weight, law) in enumerate(zip(self.weights, self.laws, strict=True)):
+            value = log_phi(law)
+            if k == 1:
+                change = (law.mean() - self.laws[0].mean()) * np.real(t)
+            if k:
+                value = value - 2j * np.pi * np.rint((value.imag - phase - change) / (2 * np.pi))
+                change = value.imag - phase
+            phase = value.imag
+            result = result + weight * value
         return np.asarray(result)
 
     def ray_table(self, theta: float, tolerance: float) -> RayTable:
@@ -97,16 +103,12 @@ class _BlendTable(RayTable):
 
     def _grow(self, first: int, stop: int) -> None:
         low, high = (first + self.points) * self.step, (stop - 1 - self.points) * self.step
-        t = np.exp(np.arange(first, stop) * self.step) * self.direction
-
-        def values(law: Noise) -> ComplexArray:
-            table = ray_table(law, self.theta, self.tolerance)
+        self.values = np.zeros((2, stop - first), dtype=complex)
+        for weight, table in zip(self.noise.weights, self._parts, strict=True):
             table.cover(low, high)
             start, known = table.snapshot()
-            return known[:, first - start : stop - start]
-
-        with np.errstate(invalid="ignore"):
-            self.values = self.noise.mixed(np.stack([t, -t]), values)
+            with np.errstate(invalid="ignore"):
+                self.values += weight * known[:, first - start : stop - start]
         self.start, self.stop = first, stop
         self.smooth_until = min(table.smooth_until for table in self._parts)
 

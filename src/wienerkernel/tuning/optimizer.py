@@ -126,18 +126,12 @@ class Optimizer:
             step = self.generator.uniform(-RESTART_RANGE, RESTART_RANGE, len(begins[0]))
             begins.append(np.clip(begins[0] + step, *bounds))
         options = ROUGH if rough else OPTIONS
-
-        def search(begin: FloatArray) -> Any:
-            limits = bounds.T.tolist()
-            return minimize(walled, begin, jac=True, method="L-BFGS-B", bounds=limits, options=options)
-
-        def converged(result: Any) -> bool:
-            return result.success or _stationary(result.x, result.jac, bounds)
-
-        best = min(map(search, begins), key=lambda result: float(result.fun))
-        if not converged(best):  # a line search that failed may have had a poor direction
-            best = min(search(best.x), best, key=lambda result: float(result.fun))
-        self.message = "" if converged(best) else str(best.message)
+        results: list[Any] = [
+            minimize(walled, begin, jac=True, method="L-BFGS-B", bounds=bounds.T.tolist(), options=options)
+            for begin in begins
+        ]
+        best = min(results, key=lambda result: float(result.fun))
+        self.message = "" if best.success or _stationary(best.x, best.jac, bounds) else str(best.message)
         values = loss.values(best.x)
         value = float(-(best.fun + np.nan_to_num(first)) * n) - self.log_prior(objective, values, box)[0]
         return values, value
