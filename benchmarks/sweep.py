@@ -1,6 +1,6 @@
 """Check the stated errors of linear combinations of many laws against oracles that share no code with the package.
 
-Run with ``python benchmarks/sweep.py`` (about half an hour on two cores), or with ``--quick`` for a random subset. Each
+Run with ``python benchmarks/sweep.py`` (about twenty minutes on two cores), or with ``--quick`` for a random subset. Each
 case evaluates cdf, sf, pdf and ppf at the center, in the tails, at the ends of the support and at singular points. A
 violation is a result whose true error exceeds ten times the stated error plus 1e-12, or that lacks a property of every
 distribution function, such as monotonicity. A case that takes more than ``--limit`` seconds of CPU time is stopped,
