@@ -18,7 +18,17 @@ from .._typing import Array, FloatArray, IntArray
 from ..backend import arrays
 from ..kernels import Kernel
 
-__all__ = ["BOUND", "FittedMean", "Level", "Nodes", "NoiseLevel", "features", "level_nodes", "log_slope"]
+__all__ = [
+    "BOUND",
+    "FittedMean",
+    "Level",
+    "Nodes",
+    "NoiseLevel",
+    "features",
+    "level_nodes",
+    "log_slope",
+    "observation_scale",
+]
 
 LEVELS = ("input", "mean")  # what a learned noise level can depend on: the inputs, or the fitted mean
 BOUND = 3.0
