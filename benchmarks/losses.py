@@ -70,9 +70,10 @@ def scores(sizes: list[int], repeats: int, jobs: int, minutes: float) -> None:
     start, results, done = time.monotonic(), [], 0
     with ProcessPoolExecutor(jobs) as pool:
         while done < repeats and (done == 0 or time.monotonic() - start < 60 * minutes):
-            tasks = [(name, n, done) for name, n in kinds]
+            seeds = range(done, min(done + jobs, repeats))
+            tasks = [(name, n, seed) for seed in seeds for name, n in kinds]
             results += [price for group in pool.map(measure, *zip(*tasks, strict=True)) for price in group]
-            done += 1
+            done = seeds.stop
     rows = summarize(results)
     print(f"\n{done} data sets of each kind")
     print("noise          n method         CRPS     RMSE coverage  seconds  R-hat <= 1.05")
