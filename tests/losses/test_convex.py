@@ -292,7 +292,7 @@ def test_quantile_curves_of_skewed_data_on_their_own_scale():
 @pytest.mark.parametrize("tau", [0.5, 0.03])
 @pytest.mark.parametrize("trend", [None, "linear"])
 def test_interior_points_and_multipliers_agree(trend, tau):
-    """With a mask of samples, the method of multipliers is used, which smooths the step."""
+    """With a third vertex in the step, the method of multipliers is used, which smooths it."""
     rng = np.random.default_rng(0)
     X = np.sort(rng.uniform(-5, 5, 60))[:, None]
     X[1] = X[0]
@@ -304,7 +304,8 @@ def test_interior_points_and_multipliers_agree(trend, tau):
     c = Coordinates.at(KERNELS["smooth"], X, trend)
     curve = Pinball(tau).curve(None)
     ours = minimize_loss(c.phi, c.precision, Y, curve, 0.7)
-    theirs = minimize_loss(c.phi, c.precision, Y, curve, 0.7, used=np.ones(Y.shape))
+    smoothed = Curve(np.zeros(3), np.array([curve.u[0], 0.0, curve.u[1]]))
+    theirs = minimize_loss(c.phi, c.precision, Y, smoothed, 0.7)
     assert np.max(ours.kkt) < 1e-10
     assert np.all((ours.u >= curve.u[0]) & (ours.u <= curve.u[1]))
     size = np.maximum(np.abs(Y).max(axis=0), 1.0)
@@ -326,6 +327,39 @@ def test_huber_with_a_small_threshold_is_the_median_loss(size, trend):
         for w in (f.w for f in found)
     ]
     np.testing.assert_allclose(costs[0], costs[1], rtol=1e-3)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize("trend", ["constant", "linear"])
+def test_a_trend_takes_the_units_and_the_offset_of_y(loss, trend):
+    """A large offset once left the minimum unreached, and small units ended in division by 0."""
+    X, y = data(60)
+    c = Coordinates.at(RBF(1.0), X, trend)
+    expected = c.phi @ minimize_loss(c.phi, c.precision, y[:, None], loss.curve(None), 1.0).w
+    for unit in (1e-8, 1.0, 1e8):
+        for offset in (1.0, 1e8):
+            curve = Curve(unit * loss.curve(None).r, loss.curve(None).u)
+            trending = unit * (y + offset * (1.0 if trend == "constant" else 1 + X[:, 0]))
+            scaled = Coordinates.at(unit**2 * RBF(1.0), X, trend)
+            found = minimize_loss(scaled.phi, scaled.precision, trending[:, None], curve, unit)
+            assert np.max(found.kkt) < 1e-10
+            plain = (scaled.phi @ found.w - (trending - unit * y)[:, None]) / unit
+            np.testing.assert_allclose(plain, expected, atol=1e-6 * max(1.0, 1e-6 * offset))
+
+
+@pytest.mark.parametrize("length", [3.0, 0.1])
+def test_samples_that_are_not_used_do_not_count(length):
+    X, y = data(80)
+    c = Coordinates.at(RBF(length), X, "constant")  # few coordinates, and as many as samples
+    used = (np.random.default_rng(1).uniform(size=(80, 6)) < 0.8).astype(float)
+    found = minimize_loss(
+        c.phi, c.precision, np.repeat(y[:, None], 6, axis=1), Pinball(0.3).curve(None), 0.5, used
+    )
+    assert np.max(found.kkt) < 1e-10
+    for k in range(6):
+        rest = used[:, k] > 0
+        alone = minimize_loss(c.phi[rest], c.precision, y[rest, None], Pinball(0.3).curve(None), 0.5)
+        np.testing.assert_allclose(found.w[:, k], alone.w[:, 0], atol=1e-8)
 
 
 def test_loss_that_is_flat_over_the_noise():

@@ -2,70 +2,99 @@
 
 The problems are quantile regressions with a ridge in few coordinates (Portnoy and Koenker 1997, with Mehrotra's
 corrector). An iterate near the solution tells which residuals are 0; the solution then follows from linear equations, so
-that the optimality conditions hold up to rounding errors.
+that the optimality conditions hold up to rounding errors. For most problems such an iterate is found in single precision.
 """
 
 from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._typing import FloatArray
 
-__all__ = ["quantile_regressions"]
+__all__ = ["FEW", "Problems", "quantile_regressions", "weighted_grams"]
 
-BLOCK = 256
-"""Problems that are solved together: their residuals should fit into the cache."""
+BLOCK, ENTRIES = 256, 2**22
+"""Problems that are solved together: their residuals should fit into the cache; and at most, entries of their Hessians."""
+FEW = 64
+"""Number of coordinates up to which the Hessians of all problems come from one product of matrices."""
 ITERATIONS = 40
-NEAR, LAST = 1e-6, 1e-13
-"""Complementarity, relative to the residuals, from which on the zero residuals are guessed, and at which to give up."""
+NEAR = 1e-6
+"""Complementarity, relative to the residuals, from which on the zero residuals are guessed."""
+PRECISIONS: tuple[tuple[Any, float], ...] = ((np.float32, 1e-9), (np.float64, 1e-13))
+"""Types of numbers that are tried in turn, and complementarity at which to give up."""
 SHORTER = 0.9995
 """Fraction of the way to the boundary that a step may go."""
 
 
-def quantile_regressions(
-    phi: FloatArray, ridge: FloatArray, y: FloatArray, bounds: tuple[float, float], w: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+class Problems(NamedTuple):
     """Minimize sum_i rho(y_i - phi_i'w) + w' diag(ridge) w / 2 for the columns of y, where rho' is a step at 0.
 
-    Parameters
+    Attributes
     ----------
+    low, high : float
+        Values of rho' below and above 0.
     phi : ndarray of shape (n, r)
     ridge : ndarray of shape (r,)
     y : ndarray of shape (n, b)
-    bounds : tuple of float
-        Values of rho' below and above 0.
-    w : ndarray of shape (r, b)
-        Where to start.
-
-    Returns
-    -------
-    w : ndarray of shape (r, b)
-    u : ndarray of shape (n, b)
-        Dual variables rho'(y - phi'w), between the bounds where a residual is 0.
+    used : ndarray of shape (n, b) or (1, b)
+        1 for the samples that a problem uses, 0 for others.
     """
-    rows, columns = np.tril_indices(phi.shape[1])
-    products = phi[:, rows] * phi[:, columns]
-    w, u = w.copy(), np.empty_like(y)
-    for first in range(0, y.shape[1], BLOCK):
-        part = slice(first, first + BLOCK)
-        path = _Path(phi, products, ridge, y[:, part], bounds, w[:, part])
-        open_ = np.arange(first, first + path.y.shape[1])
-        for _ in range(ITERATIONS):
-            near = path.gap <= NEAR * path.size
-            if near.any():
-                w[:, open_[near]], u[:, open_[near]], exact = path.solution(near)
-                going = ~near
-                going[near] = ~exact & (path.gap[near] > LAST * path.size[near])
-                open_ = open_[going]
-                path.keep(going)
+
+    low: float
+    high: float
+    phi: FloatArray
+    ridge: FloatArray
+    y: FloatArray
+    used: FloatArray
+
+    def take(self, columns: Any) -> Problems:
+        """Some of the problems."""
+        return self._replace(y=self.y[:, columns], used=self.used[:, columns])
+
+    def astype(self, dtype: Any) -> Problems:
+        """The same problems with other numbers."""
+        return Problems(self.low, self.high, *(array.astype(dtype) for array in self[2:]))
+
+
+def weighted_grams(phi: FloatArray, weight: FloatArray) -> FloatArray:
+    """phi' diag(weight_k) phi for the columns of ``weight``, (n, b), as (b, r, r)."""
+    n, r = phi.shape
+    if r <= FEW:
+        products = (phi[:, :, None] * phi[:, None, :]).reshape(n, r * r)
+        return np.asarray((weight.T @ products).reshape(-1, r, r))
+    return np.stack([(phi.T * column) @ phi for column in weight.T])
+
+
+def quantile_regressions(problems: Problems, start: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Solutions w, (r, b), and dual variables rho'(y - phi'w), (n, b), with weights to start from, (r, b)."""
+    w, u, exact = start.copy(), np.zeros_like(problems.y), np.zeros(start.shape[1], dtype=bool)
+    block = max(1, min(BLOCK, ENTRIES // len(start) ** 2))
+    for dtype, last in PRECISIONS:
+        left = np.flatnonzero(~exact)
+        for first in range(0, len(left), block):
+            open_ = left[first : first + block]
+            path = _Path(problems.take(open_).astype(dtype), start[:, open_].astype(dtype))
+            for _ in range(ITERATIONS):
+                near = path.gap <= NEAR * path.size
+                going = path.gap > NEAR * path.size  # neither where a number is not finite
+                if near.any():
+                    at = open_[near]
+                    w[:, at], u[:, at], exact[at] = path.solution(near, problems.take(at))
+                    going[near] = ~exact[at] & (path.gap[near] > last * path.size[near])
+                if not going.all():
+                    open_ = open_[going]
+                    path.keep(going)
                 if not len(open_):
                     break
-            try:
-                path.step()
-            except np.linalg.LinAlgError:  # rounding errors: the points are as near as they get
-                break
-        w[:, open_], u[:, open_] = path.w, path.s + bounds[0]
+                try:
+                    path.step()
+                except np.linalg.LinAlgError:  # rounding errors: the points are as near as they get
+                    break
+            fine = np.isfinite(path.gap)
+            w[:, open_[fine]], u[:, open_[fine]] = path.w[:, fine], path.u[:, fine]
     return w, u
 
 
@@ -76,45 +105,40 @@ class _Path:
     start they are all equal. ``gap`` is their mean for each problem, ``dual`` the gradient phi'u - ridge w.
     """
 
-    def __init__(
-        self,
-        phi: FloatArray,
-        products: FloatArray,
-        ridge: FloatArray,
-        y: FloatArray,
-        bounds: tuple[float, float],
-        w: FloatArray,
-    ) -> None:
-        self.phi, self.products, self.ridge, self.bounds = phi, products, ridge, bounds
-        self.y, self.w = y, w
-        width = bounds[1] - bounds[0]
+    def __init__(self, problems: Problems, w: FloatArray) -> None:
+        low, high, phi, ridge, y, _ = problems
+        self.problems, self.w = problems, w
         self.residual = y - phi @ w
         self.size = np.mean(np.abs(self.residual), axis=0)
         self.size[self.size == 0] = 1.0
-        center = 0.5 * self.size
+        center = self.size / 8
         both = 2 * center + np.sqrt(4 * center**2 + self.residual**2)
         self.p, self.m = (both + self.residual) / 2, (both - self.residual) / 2
-        self.s = width * self.p / both
-        self.t = width - self.s
-        self.gap = width * center
-        self.dual = phi.T @ (self.s + bounds[0]) - ridge[:, None] * w
+        self.s = (high - low) * self.p / both
+        self.t = high - low - self.s
+        self.gap = (high - low) * center
+        self.dual = phi.T @ self.u - ridge[:, None] * w
+
+    @property
+    def u(self) -> FloatArray:
+        """Dual variables, 0 for samples that are not used, (n, b)."""
+        return np.asarray(self.problems.used * (self.s + self.problems.low))
 
     def keep(self, columns: NDArray[np.bool_]) -> None:
         """Go on with some of the problems."""
-        for name in ("y", "w", "residual", "p", "m", "s", "t", "dual"):
-            setattr(self, name, getattr(self, name)[:, columns])
-        self.gap, self.size = self.gap[columns], self.size[columns]
+        self.problems = self.problems.take(columns)
+        for name in ("w", "residual", "p", "m", "s", "t", "dual", "gap", "size"):
+            setattr(self, name, getattr(self, name)[..., columns])
 
     def step(self) -> None:
         """One step with a predictor, which aims at complementarity 0, and a corrector."""
-        phi, p, m, s, t = self.phi, self.p, self.m, self.s, self.t
-        (n, b), r = p.shape, len(self.ridge)
+        _, _, phi, ridge, _, used = self.problems
+        p, m, s, t = self.p, self.m, self.s, self.t
+        n = len(p)
         over_t, over_s = 1 / t, 1 / s
         slope_p, slope_m = p * over_t, m * over_s
-        weight = 1 / (slope_p + slope_m)
-        hessian, (rows, columns) = np.empty((b, r, r)), np.tril_indices(r)
-        hessian[:, rows, columns] = hessian[:, columns, rows] = weight.T @ self.products
-        hessian[:, np.arange(r), np.arange(r)] += self.ridge
+        weight = used / (slope_p + slope_m)
+        hessian = weighted_grams(phi, weight) + np.diag(ridge)
 
         def direction(g: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
             """Changes of w, phi w and u for residuals g of y - phi'w = p - m after p and m are eliminated."""
@@ -151,22 +175,28 @@ class _Path:
         pairs = np.einsum("ij,ij->j", self.p, self.t) + np.einsum("ij,ij->j", self.m, self.s)
         self.gap = pairs / (2 * n)
 
-    def solution(self, columns: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
-        """Solutions with the zero residuals and signs of the current points, and whether they are those of the problems."""
-        (low, high), phi, r = self.bounds, self.phi, len(self.ridge)
-        y, w, u, residual = (a[:, columns] for a in (self.y, self.w, self.s + low, self.residual))
-        inside = np.minimum(u - low, high - u) / (high - low)
-        depth = inside * self.size[columns] - np.abs(residual)
+    def solution(
+        self, columns: NDArray[np.bool_], problems: Problems
+    ) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
+        """Solutions w and u with the zero residuals and signs of the current points, and whether they solve the problems.
+
+        Where they do not, w and u of the current points. ``problems`` are those of the columns in double precision.
+        """
+        low, high, phi, ridge, y, used = problems
+        r = len(ridge)
+        w, u, s, residual = (a[:, columns] for a in (self.w, self.u, self.s, self.residual))
+        depth = np.minimum(s, high - low - s) / (high - low) * self.size[columns] - np.abs(residual)
+        depth = np.where(used > 0, depth, -1.0)
         zero = np.argpartition(-depth, min(r, len(y) - 1), axis=0)[:r]  # no more than there are coordinates
         is_zero = np.take_along_axis(depth, zero, axis=0) > 0
-        bound = np.where(residual > 0, high, low)
+        bound = used * np.where(residual > 0, high, low)
         np.put_along_axis(
             bound, zero, np.where(is_zero, 0.0, np.take_along_axis(bound, zero, axis=0)), axis=0
         )
         # ridge w - phi_0'u_0 = phi'bound and phi_0 w = y_0; what is left of the square is the identity
         k, at = len(zero), np.arange(r)
         matrix = np.zeros((y.shape[1], r + k, r + k))
-        matrix[:, at, at] = self.ridge
+        matrix[:, at, at] = ridge
         rows = np.where(is_zero[..., None], phi[zero], 0.0)
         matrix[:, :r, r:], matrix[:, r:, :r] = -rows.transpose(1, 2, 0), rows.transpose(1, 0, 2)
         free = np.arange(r, r + k)

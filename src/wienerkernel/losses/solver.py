@@ -14,15 +14,15 @@ import numpy as np
 
 from .._typing import FloatArray
 from .convex import Curve
-from .interior import quantile_regressions
+from .interior import FEW, Problems, quantile_regressions, weighted_grams
 
 __all__ = ["Solution", "minimize_loss"]
 
 OPTIMAL = 1e-10
 OUTER, INNER = 60, 60
 NARROW = 1e-3
-FEW = 64
-"""Number of coordinates up to which the Hessians of all problems come from one product of matrices."""
+RANK, ROUNDED = 1e-14, 1e-13
+"""Singular values of a trend, and what a trend leaves of y, relative to the whole, that may be rounding errors."""
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,31 @@ def minimize_loss(
     -------
     Solution
     """
+    # in units of y and phi; a trend has no ridge, so that its columns can be any basis, and y what it leaves
+    free = precision == 0
+    size = np.sqrt(np.sum(phi[:, ~free] ** 2, axis=0).max(initial=0.0)) or 1.0
+    basis, values, vectors = np.linalg.svd(phi[:, free], full_matrices=False)
+    kept = values > RANK * values.max(initial=0.0)
+    basis, inverse = basis[:, kept], vectors[kept].T / values[kept]
+    explained = basis.T @ y
+    rest = y - basis @ explained
+    rest[:, np.abs(rest).max(axis=0) < ROUNDED * np.abs(y).max(axis=0)] = 0.0
+    unit = float(np.median(np.abs(rest).max(axis=0))) or 1.0
+    columns = np.hstack([phi[:, ~free] / size, basis])
+    ridge = np.append(lam * precision[~free] * unit / size**2, np.zeros(basis.shape[1]))
+    found = _minimize(columns, ridge, rest / unit, Curve(curve.r / unit, curve.u), used)
+    w = np.empty((phi.shape[1], y.shape[1]))
+    w[~free] = found.w[: np.sum(~free)] * (unit / size)
+    w[free] = inverse @ (unit * found.w[np.sum(~free) :] + explained)
+    return Solution(w, found.u, found.kkt)
+
+
+def _minimize(
+    phi: FloatArray, ridge: FloatArray, y: FloatArray, curve: Curve, used: FloatArray | None
+) -> Solution:
+    """Solve problems in which the columns of phi are of similar size."""
     n, b = y.shape
-    ridge = lam * precision
-    whole, used = used is None, np.ones((1, b)) if used is None else used
+    used = np.ones((1, b)) if used is None else used
     size = np.max(np.abs(y), axis=0)
     size[size == 0] = 1.0
     # a curve that is much narrower than the residuals is nearly a step
@@ -104,16 +126,15 @@ def minimize_loss(
     u: FloatArray = np.zeros((n, b))
     kkt: FloatArray = np.full(b, np.inf)
     open_ = np.arange(b)
-    if whole and len(curve.r) == 2 and curve.r[0] == curve.r[1] and phi.shape[1] <= FEW:
-        w, u = quantile_regressions(phi, ridge, y - curve.r[0], (curve.u[0], curve.u[1]), w)
-        kkt = _violation(phi, ridge, y - curve.r[0] - phi @ w, w, u, curve, size)
+    if len(curve.r) == 2 and curve.r[0] == curve.r[1]:
+        problems = Problems(float(curve.u[0]), float(curve.u[1]), phi, ridge, y - curve.r[0], used)
+        w, u = quantile_regressions(problems, w)
+        kkt = _violation(problems, w, u, size)
         open_ = open_[kkt > OPTIMAL]
-        if not len(open_):
-            return Solution(w, u, kkt)
         u[:, open_] = 0.0
     typical = float(np.median(np.std(y - phi @ w, axis=0))) or float(size.min())
     gamma = first = 0.1 * typical / float(np.ptp(curve.u)) if steps else 0.0
-    for _ in range(OUTER):
+    for _ in range(OUTER if len(open_) else 0):
         smooth = _Smooth(curve, gamma)
         shifted = y[:, open_] + gamma * u[:, open_]
         w[:, open_] = _newton(phi, ridge, shifted, smooth, w[:, open_], size[open_], used[:, open_])
@@ -129,17 +150,11 @@ def minimize_loss(
     return Solution(w, u, kkt)
 
 
-def _violation(
-    phi: FloatArray,
-    ridge: FloatArray,
-    residual: FloatArray,
-    w: FloatArray,
-    u: FloatArray,
-    curve: Curve,
-    size: FloatArray,
-) -> FloatArray:
+def _violation(problems: Problems, w: FloatArray, u: FloatArray, size: FloatArray) -> FloatArray:
     """Violation of the optimality conditions for a single step at 0, (b,)."""
-    wrong = np.maximum(np.where(u < curve.u[1], residual, 0.0), np.where(u > curve.u[0], -residual, 0.0))
+    low, high, phi, ridge, y, used = problems
+    residual = used * (y - phi @ w)
+    wrong = np.maximum(np.where(u < high, residual, 0.0), np.where(u > low, -residual, 0.0))
     gradient = np.abs(phi.T @ u - ridge[:, None] * w).max(axis=0)
     scale = (np.abs(phi).T @ np.abs(u)).max(axis=0) + 1e-300
     return np.asarray(np.maximum(wrong.max(axis=0) / size, gradient / scale))
@@ -196,8 +211,7 @@ def _solve(phi: FloatArray, ridge: FloatArray, slope: FloatArray, gradient: Floa
     """(Phi' diag(slope) Phi + diag(ridge))^-1 gradient for each column, (r, b)."""
     r, b = gradient.shape
     if r <= FEW:
-        products = (phi[:, :, None] * phi[:, None, :]).reshape(len(phi), r * r)
-        hessian = (slope.T @ products).reshape(b, r, r) + np.diag(ridge)
+        hessian = weighted_grams(phi, slope) + np.diag(ridge)
         return np.asarray(np.linalg.solve(hessian, gradient.T[..., None])[..., 0].T)
     columns = []
     for k in range(b):
