@@ -29,19 +29,19 @@ SIZE = 120, 28
 
 def table_html(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "") -> str:
     """A table whose cells are escaped, except SVG."""
-    cells = [
-        "".join(f"<td>{cell if cell.startswith('<svg') else escape(cell)}</td>" for cell in row)
-        for row in rows
-    ]
-    body = "".join(f"<tr>{row}</tr>" for row in cells)
+    body = ""
+    for row in rows:
+        cells = (cell if cell.startswith("<svg") else escape(cell) for cell in row)
+        body += f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
     columns = "".join(f"<th>{escape(name)}</th>" for name in head)
     title = f"<caption style='text-align:left'>{escape(caption)}</caption>" if caption else ""
     return f"<table>{title}<thead><tr>{columns}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def density_svg(y: FloatArray, density: FloatArray, color: str = LIGHT["function-line"]) -> str:
+def density_svg(y: FloatArray, density: FloatArray) -> str:
     """A density (k,) at points (k,) as an image without axes."""
     width, height = SIZE
+    color = LIGHT["function-line"]
     top = float(np.max(density, initial=0.0)) or 1.0
     x = width * (y - y[0]) / (float(y[-1] - y[0]) or 1.0)
     path = " ".join(f"{a:.1f},{height * (1 - b / top):.1f}" for a, b in zip(x, density, strict=True))
@@ -65,34 +65,26 @@ def _title(distribution: Any) -> str:
 
 def distribution_text(distribution: Any) -> str:
     """Mean and standard deviation at the first points."""
-    shown = [
-        f"{_number(mean)} ± {_number(std)}"
-        for mean, std in zip(
-            distribution.mean()[:SHOWN].ravel(), distribution.std()[:SHOWN].ravel(), strict=True
-        )
-    ][:SHOWN]
+    means, stds = (values[:SHOWN].ravel()[:SHOWN] for values in (distribution.mean(), distribution.std()))
+    shown = [f"{_number(mean)} ± {_number(std)}" for mean, std in zip(means, stds, strict=True)]
     more = ", ..." if np.prod(distribution.shape) > len(shown) else ""
     return f"<{type(distribution).__name__}: {_title(distribution)}, {', '.join(shown)}{more}>"
 
 
 def distribution_html(distribution: Any) -> str:
     """Mean, standard deviation, 90 % interval and density at the first points; of very many, mean and deviation."""
+    shape = distribution.shape
+    y = density = None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of errors beyond the digits that are shown
-        return _distribution_html(distribution)
-
-
-def _distribution_html(distribution: Any) -> str:
-    shape = distribution.shape
-    columns = {"mean": distribution.mean()[:SHOWN], "std": distribution.std()[:SHOWN]}
-    y = density = None
-    if shape[0] <= MANY:
-        ends = np.array([TAIL, 0.05, 0.95, 1 - TAIL]).reshape(-1, *[1] * len(shape))
-        low, lower, upper, high = distribution.ppf(ends)
-        columns |= {"5 %": lower[:SHOWN], "95 %": upper[:SHOWN]}
-        with suppress(TypeError):  # a discrete law has no density
-            y = np.linspace(low, high, POINTS)
-            density = np.nan_to_num(distribution.pdf(y), posinf=0.0)
+        columns = {"mean": distribution.mean()[:SHOWN], "std": distribution.std()[:SHOWN]}
+        if shape[0] <= MANY:
+            ends = np.array([TAIL, 0.05, 0.95, 1 - TAIL]).reshape(-1, *[1] * len(shape))
+            low, lower, upper, high = distribution.ppf(ends)
+            columns |= {"5 %": lower[:SHOWN], "95 %": upper[:SHOWN]}
+            with suppress(TypeError):  # a discrete law has no density
+                y = np.linspace(low, high, POINTS)
+                density = np.nan_to_num(distribution.pdf(y), posinf=0.0)
     rows = []
     for at in np.ndindex(*columns["mean"].shape):
         name = str(at[0]) if len(shape) == 1 else f"{at[0]}, output {at[1]}"
