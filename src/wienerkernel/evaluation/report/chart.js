@@ -106,6 +106,8 @@ const chart = (host, { x, y, values = [], xLabel, yLabel, height, describe, righ
     ([at, low, high]) => `M${points(at, high).join("L")}L${points(at, low).reverse().join("L")}Z`).join(""));
   const point = (px, py, opacity = 1) =>
     svg("circle", { class: "point", cx: at(X(px)), cy: at(Y(py)), r: 3, opacity }, layer);
+  /* Samples of one value of a category stand beside each other. */
+  const beside = (k) => (values.length ? ((k * 0.618) % 1 - 0.5) * 0.5 : 0);
   const vertical = (className) => svg("path", { class: className }, root);
   const move = (node, value) => node.setAttribute("d", `M${at(X(value))},${top}V${height - bottom}`);
   /* describe(x, y) returns [x to mark, lines of the tooltip]. */
@@ -146,7 +148,7 @@ const chart = (host, { x, y, values = [], xLabel, yLabel, height, describe, righ
     for (const [tick, name] of ticks([low, high], 5)) text(name, { x: start + 20, y: at((tick - low) / (high - low)) + 4 }, root);
   };
   host.replaceChildren(root);
-  return { layer, X, Y, line, area, point, vertical, move, hover, distance, scale };
+  return { layer, X, Y, line, area, point, beside, vertical, move, hover, distance, scale };
 };
 
 const legend = (list, entries) => {

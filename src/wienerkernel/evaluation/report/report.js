@@ -169,7 +169,7 @@ class Model {
         describe: `Residuals against ${label}`,
       });
       for (const height of [-1, 0, 1]) drawn.line(padded(extent(x)), [height, height], "soft reference");
-      known.forEach((k) => drawn.point(x[k] + (values.length ? ((k * 0.618) % 1 - 0.5) * 0.5 : 0), standardized[k], 0.35));
+      known.forEach((k) => drawn.point(x[k] + drawn.beside(k), standardized[k], 0.35));
       if (bins.x.length > 1) {
         drawn.line(bins.x, bins.mean, "mean");
         for (const sign of [-1, 1]) drawn.line(bins.x, bins.mean.map((value, k) => value + sign * bins.std[k]), "mean dotted");

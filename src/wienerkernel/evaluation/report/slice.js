@@ -63,28 +63,22 @@ class Slice {
     const near = data.filter((_, k) => opacity[k] >= 0.05);
     const faint = Math.max(0.3, Math.min(1, Math.sqrt(200 / near.length)));
     const x = values.length ? [-0.5, values.length - 0.5] : extent(part.x);
-    /* samples of one value of a category stand beside each other */
-    const beside = (k) => (values.length ? ((k * 0.618) % 1 - 0.5) * 0.5 : 0);
     const y = padded(extent([...curves.observation.flat(), ...curves.function.flat(), ...near]));
-    const names = { values, xLabel: part.input, yLabel: target };
+    this.marks = [];
 
     const tubes = chart(this.find(".tubes .plot"), {
-      ...names, x, y, height: 380,
+      values, xLabel: part.input, yLabel: target, x, y, height: 380,
       describe: `Mean and intervals of ${target} along ${part.input}`,
     });
     for (const law of Object.keys(curves).reverse()) tubes.area(part.x, ...curves[law], `area ${law}`);
     tubes.line(part.x, mean, "mean");
     data.forEach((value, k) => {
-      if (opacity[k] >= 0.05) tubes.point(part.data.x[k] + beside(k), value, faint * opacity[k]);
+      if (opacity[k] >= 0.05) tubes.point(part.data.x[k] + tubes.beside(k), value, faint * opacity[k]);
     });
-    tubes.hover((px) => {
-      const k = nearest(part.x, px);
-      return [part.x[k], [
-        `${part.input} = ${place(part, part.x[k])}`,
-        `mean ${show(mean[k], y[1] - y[0])}`,
-        ...Object.entries(this.laws).map(([law, name]) => `${name}, ${level}: ${interval(curves[law][0][k], curves[law][1][k])}`),
-      ]];
-    }, (px) => this.choose(px));
+    this.follow(tubes, (k) => [
+      `mean ${show(mean[k], y[1] - y[0])}`,
+      ...Object.entries(this.laws).map(([law, name]) => `${name}, ${level}: ${interval(curves[law][0][k], curves[law][1][k])}`),
+    ]);
 
     const sums = [part.x.map(() => 0)];
     for (const cause of Object.keys(CAUSES)) {
@@ -96,19 +90,22 @@ class Slice {
       describe: `Variance by cause along ${part.input}`,
     });
     Object.keys(CAUSES).forEach((cause, k) => causes.area(part.x, sums[k], sums[k + 1], `area ${cause}`));
-    causes.hover((px) => {
-      const k = nearest(part.x, px);
-      return [part.x[k], [
-        `${part.input} = ${place(part, part.x[k])}`,
-        ...Object.entries(CAUSES).map(([cause, name]) => {
-          const value = scale ** 2 * part.variance[cause][k];
-          return `${name}: ${show(value)} (${Math.round((100 * value) / all[k])} %)`;
-        }),
-      ]];
-    }, (px) => this.choose(px));
-    this.marks = [[tubes, tubes.vertical("chosen")], [causes, causes.vertical("chosen")]];
-    if (part.level) this.marks.push(this.drawLevel(x, label, scale));
+    this.follow(causes, (k) => Object.entries(CAUSES).map(([cause, name]) => {
+      const value = scale ** 2 * part.variance[cause][k];
+      return `${name}: ${show(value)} (${Math.round((100 * value) / all[k])} %)`;
+    }));
+    if (part.level) this.drawLevel(x, label, scale);
     this.choose();
+  }
+
+  /* Mark the chosen input in a chart, choose another one by a click, and show lines of text of the one nearest the pointer. */
+  follow(drawn, lines) {
+    const { part } = this;
+    drawn.hover((px) => {
+      const k = nearest(part.x, px);
+      return [part.x[k], [`${part.input} = ${place(part, part.x[k])}`, ...lines(k)]];
+    }, (px) => this.choose(px));
+    this.marks.push([drawn, drawn.vertical("chosen")]);
   }
 
   drawLevel(x, target, scale) {
@@ -119,11 +116,7 @@ class Slice {
     });
     drawn.area(part.x, low, high, "area observation");
     drawn.line(part.x, std, "observation");
-    drawn.hover((px) => {
-      const k = nearest(part.x, px);
-      return [part.x[k], [`${part.input} = ${place(part, part.x[k])}`, `noise ${show(std[k])} (${interval(low[k], high[k])})`]];
-    }, (px) => this.choose(px));
-    return [drawn, drawn.vertical("chosen")];
+    this.follow(drawn, (k) => [`noise ${show(std[k])} (${interval(low[k], high[k])})`]);
   }
 
   /* Show the predictions at the input of the slider, or at the one nearest x. */
