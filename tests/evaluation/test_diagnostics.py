@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
-from wienerkernel import RBF, LinearCombination, WienerKernelRegressor
-from wienerkernel.evaluation.diagnostics import _Affine, compare, crps, leave_one_out_law, score_report
+from wienerkernel import RBF, LinearCombination, WienerKernelRegressor, crps
+from wienerkernel.evaluation.diagnostics import _Affine, compare, leave_one_out_law, score_report
 from wienerkernel.law.mixed import MixedLaw
 from wienerkernel.posterior.transformed import TransformedDistribution
 from wienerkernel.transform import BoxCox

@@ -39,7 +39,6 @@ __all__ = [
     "ScoreReport",
     "compare",
     "compared",
-    "crps",
     "leave_one_out_law",
     "pit_band",
     "score_report",
@@ -74,9 +73,11 @@ class ScoreReport:
     >>> from wienerkernel import RBF, WienerKernelRegressor
     >>> X = np.linspace(0, 6, 20)[:, None]
     >>> model = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.1)", tuning=None).fit(X, np.sin(X[:, 0]))
-    >>> report = score_report(model)
+    >>> report = model.score_report()
     >>> report.pit.shape, round(report.coverage(0.9), 2)
     ((20,), 1.0)
+    >>> round(model.score_report([[1.0]], [0.9]).summary()["log_score"], 3)
+    1.105
     """
 
     pit: FloatArray
@@ -145,10 +146,9 @@ class ScoreReport:
         }
 
     def __str__(self) -> str:
-        summary = self.summary()
         expected = {"coverage_50": 0.5, "coverage_90": 0.9, "pit_mean": 0.5, "pit_std": 1 / np.sqrt(12)}
         lines = [f"{'score':<14}{'value':>10}{'expected':>10}"]
-        for name, value in summary.items():
+        for name, value in self.summary().items():
             right = f"{expected[name]:>10.3f}" if name in expected else ""
             lines.append(f"{name:<14}{value:>10.3f}{right}")
         return "\n".join(lines)
@@ -156,13 +156,13 @@ class ScoreReport:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return table_html(*_cells(str(self)))
+        return _html(str(self))
 
 
-def _cells(text: str) -> tuple[list[str], list[list[str]]]:
-    """Head and rows of a table in text."""
+def _html(text: str) -> str:
+    """A table in text as one in HTML."""
     head, *rows = (re.split(r" {2,}", line) for line in text.splitlines())
-    return head, [[*row, *[""] * (len(head) - len(row))] for row in rows]
+    return table_html(head, ([*row, *[""] * (len(head) - len(row))] for row in rows))
 
 
 def _quantile_pairs(noise: Noise, standardized: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -248,29 +248,7 @@ def score_report(
     y: ArrayLike | None = None,
     noise_scale: ArrayLike | None = None,
 ) -> ScoreReport:
-    """Score a fitted model on its own samples, each left out in turn, or on new data.
-
-    Parameters
-    ----------
-    model : WienerKernelRegressor
-        Fitted, with independent noise.
-    X : array-like of shape (m, d) or RandomInput, default=None
-        New inputs; None scores the samples of the model, leaving each out.
-    y : array-like of shape (m,) or (m, n_y), default=None
-        New observations at X.
-
-    Returns
-    -------
-    ScoreReport
-
-    Examples
-    --------
-    >>> from wienerkernel import RBF, WienerKernelRegressor
-    >>> X = np.linspace(0, 6, 20)[:, None]
-    >>> model = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.1)", tuning=None).fit(X, np.sin(X[:, 0]))
-    >>> round(score_report(model, [[1.0]], [0.9]).summary()["log_score"], 3)
-    1.105
-    """
+    """Score a fitted model on its own samples, each left out in turn, or on new data."""
     posterior = model.posterior_
     separate = isinstance(posterior, SeparateOutputs)
     if X is None and y is not None:
@@ -332,14 +310,13 @@ class Comparison:
     def __str__(self) -> str:
         width = max(5, *map(len, self.names)) + 2
         lines = [f"{'model':<{width}}{'log score':>12}{'difference':>12}{'std. error':>12}{'crps':>12}"]
-        for row in zip(
-            self.names, self.log_score, self.difference, self.standard_error, self.crps, strict=True
-        ):
-            lines.append(f"{row[0]:<{width}}" + "".join(f"{value:>12.3f}" for value in row[1:]))
+        values = np.column_stack([self.log_score, self.difference, self.standard_error, self.crps])
+        for name, row in zip(self.names, values, strict=True):
+            lines.append(f"{name:<{width}}" + "".join(f"{value:>12.3f}" for value in row))
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return table_html(*_cells(str(self)))
+        return _html(str(self))
 
 
 def compare(
@@ -386,13 +363,13 @@ def compared(reports: Mapping[str, ScoreReport]) -> Comparison:
     if len(sizes) > 1:
         raise ValueError(f"models must be fitted to the same samples, got scores of shapes {sorted(sizes)}")
     names = sorted(reports, key=lambda name: -float(reports[name].log_score.sum()))
-    best = reports[names[0]].log_score
-    differences = [reports[name].log_score - best for name in names]
-    n = best.size
+    scores = np.array([reports[name].log_score.ravel() for name in names])
+    differences = scores - scores[0]
+    n = scores.shape[1]
     return Comparison(
         names=tuple(names),
-        log_score=np.array([reports[name].log_score.sum() for name in names]),
-        difference=np.array([difference.sum() for difference in differences]),
-        standard_error=np.array([np.sqrt(n * np.var(d, ddof=min(1, n - 1))) for d in differences]),
+        log_score=scores.sum(axis=1),
+        difference=differences.sum(axis=1),
+        standard_error=np.sqrt(n * np.var(differences, axis=1, ddof=min(1, n - 1))),
         crps=np.array([reports[name].crps.mean() for name in names]),
     )
