@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from .evaluation.diagnostics import Comparison as Comparison
     from .evaluation.diagnostics import ScoreReport as ScoreReport
     from .evaluation.diagnostics import compare as compare
+    from .evaluation.pipelines import IntervalRegressor as IntervalRegressor
+    from .evaluation.pipelines import coverage as coverage
+    from .evaluation.pipelines import log_score as log_score
+    from .evaluation.pipelines import neg_crps as neg_crps
+    from .evaluation.pipelines import prediction_table as prediction_table
     from .evaluation.plotting import ScoreDisplay as ScoreDisplay
     from .evaluation.plotting import TubeDisplay as TubeDisplay
-    from .evaluation.predictions import IntervalRegressor as IntervalRegressor
-    from .evaluation.predictions import prediction_table as prediction_table
-    from .evaluation.scorers import coverage as coverage
-    from .evaluation.scorers import log_score as log_score
-    from .evaluation.scorers import neg_crps as neg_crps
     from .io.store import FormatError as FormatError
     from .io.store import load as load
     from .kernels import RBF as RBF
@@ -91,9 +91,8 @@ _HOME = {
     "dynamics": ["Causes", "Dynamics", "Rollout", "StateDistribution", "Tube", "seasonal_inputs"],
     "evaluation.crps": ["crps"],
     "evaluation.diagnostics": ["Comparison", "ScoreReport", "compare"],
+    "evaluation.pipelines": ["IntervalRegressor", "coverage", "log_score", "neg_crps", "prediction_table"],
     "evaluation.plotting": ["ScoreDisplay", "TubeDisplay"],
-    "evaluation.predictions": ["IntervalRegressor", "prediction_table"],
-    "evaluation.scorers": ["coverage", "log_score", "neg_crps"],
     "io.store": ["FormatError", "load"],
     "kernels": [
         "RBF",

@@ -185,7 +185,7 @@ def _predictions(
     model: WienerKernelRegressor, X: FloatArray, scale: FloatArray | None, interval: float, of: str
 ) -> dict[str, FloatArray]:
     """New columns; their names end in the target, or the number of the output, if there are several."""
-    from ..evaluation.predictions import prediction_table
+    from ..evaluation.pipelines import prediction_table
 
     table: dict[str, FloatArray] = prediction_table(model, X, coverage=interval, of=of, noise_scale=scale)
     return table

@@ -14,8 +14,8 @@ from ..backend import arrays
 from ..palette import CAUSES, LIGHT, pyplot
 from ..posterior import SeparateOutputs, Uncertainty
 from .diagnostics import BAND, ScoreReport, pit_band
+from .pipelines import unwrapped
 from .report.slices import observations
-from .unwrap import unwrapped
 
 __all__ = ["ScoreDisplay", "TubeDisplay"]
 

@@ -1,4 +1,4 @@
-"""Predictions as columns, and intervals through pipelines and cross-validation."""
+"""Models inside pipelines and searches of scikit-learn: scores for ``scoring=``, predictions as columns, and intervals."""
 
 from __future__ import annotations
 
@@ -8,14 +8,129 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.validation import check_is_fitted
 
 from .._typing import FloatArray
 from ..posterior.separate import causes
 from ..text import check_probability
-from .unwrap import unwrapped
+from .crps import crps
 
-__all__ = ["IntervalRegressor", "prediction_table"]
+__all__ = ["IntervalRegressor", "coverage", "log_score", "neg_crps", "prediction_table", "unwrapped"]
+
+
+def unwrapped(estimator: Any, X: Any = None) -> tuple[Any, Any]:
+    """The fitted model inside pipelines, searches and wrappers, and X as that model sees it."""
+    check_is_fitted(estimator)
+    while not hasattr(estimator, "predict_distribution"):
+        if isinstance(estimator, Pipeline):
+            if X is not None and len(estimator.steps) > 1:
+                X = estimator[:-1].transform(X)
+            estimator = estimator[-1]
+        elif hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        elif hasattr(estimator, "estimator_"):
+            estimator = estimator.estimator_
+        elif hasattr(estimator, "estimator"):  # FrozenEstimator
+            estimator = estimator.estimator
+        else:
+            msg = f"this needs a WienerKernelRegressor, or a pipeline that ends in one, got {type(estimator).__name__}"
+            raise TypeError(msg)
+    return estimator, X
+
+
+def _law(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, Any]:
+    """The law of new observations, and their values in its shape."""
+    model, X = unwrapped(estimator, X)
+    law = model.predict_distribution(X, of="observation")
+    return law, np.asarray(y, dtype=float).reshape(law.shape)
+
+
+def log_score(estimator: Any, X: Any, y: ArrayLike) -> float:
+    """Mean log density of held-out observations; higher is better.
+
+    Parameters
+    ----------
+    estimator : WienerKernelRegressor or Pipeline
+        Fitted.
+    X : array-like of shape (m, d)
+    y : array-like of shape (m,) or (m, n_y)
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from wienerkernel import RBF, WienerKernelRegressor, log_score
+    >>> X = np.linspace(0, 6, 20)[:, None]
+    >>> model = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.1)", tuning=None)
+    >>> cross_val_score(model, X, np.sin(X[:, 0]), scoring=log_score, cv=2).shape
+    (2,)
+    """
+    law, values = _law(estimator, X, y)
+    return float(np.mean(law.logpdf(values)))
+
+
+def neg_crps(estimator: Any, X: Any, y: ArrayLike) -> float:
+    """Minus the mean continuous ranked probability score, in units of y; higher is better.
+
+    Parameters
+    ----------
+    estimator : WienerKernelRegressor or Pipeline
+        Fitted.
+    X : array-like of shape (m, d)
+    y : array-like of shape (m,) or (m, n_y)
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from wienerkernel import RBF, WienerKernelRegressor, neg_crps
+    >>> X = np.linspace(0, 6, 20)[:, None]
+    >>> model = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.1)", tuning=None).fit(X, np.sin(X[:, 0]))
+    >>> round(neg_crps(model, [[1.0]], [0.9]), 3)
+    -0.038
+    """
+    law, values = _law(estimator, X, y)
+    return -float(np.mean(crps(law, values)))
+
+
+def coverage(estimator: Any, X: Any, y: ArrayLike, probability: float = 0.9) -> float:
+    """Fraction of held-out observations in their equal-tailed intervals; it should be ``probability``.
+
+    It is no objective for a search, since it can be right for laws that are wrong. Another probability is set with
+    ``functools.partial(coverage, probability=0.5)``.
+
+    Parameters
+    ----------
+    estimator : WienerKernelRegressor or Pipeline
+        Fitted.
+    X : array-like of shape (m, d)
+    y : array-like of shape (m,) or (m, n_y)
+    probability : float, default=0.9
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import cross_validate
+    >>> from wienerkernel import RBF, WienerKernelRegressor, coverage, neg_crps
+    >>> X = np.linspace(0, 6, 20)[:, None]
+    >>> model = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.1)", tuning=None)
+    >>> scores = cross_validate(model, X, np.sin(X[:, 0]), scoring={"crps": neg_crps, "coverage": coverage}, cv=2)
+    >>> sorted(scores)[-2:]
+    ['test_coverage', 'test_crps']
+    """
+    check_probability("probability", probability)
+    law, values = _law(estimator, X, y)
+    return float(np.mean(np.abs(law.cdf(values) - 0.5) <= probability / 2))
 
 
 def prediction_table(
