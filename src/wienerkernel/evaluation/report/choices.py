@@ -46,11 +46,10 @@ def choices(model: Any, points: FloatArray) -> list[dict[str, str]]:
     rows = []
     if auto and tuned.shape_gain is not None:
         shapes = "normal, Student, Gamma" + ", smoothed residuals" * (len(points) >= MANY)
+        compared, sure = f"no other shape has a log score better by {GAIN:g}", "normal by default"
         if tuned.shape_gain:
             compared = f"leave-one-out log score {signed(tuned.shape_gain)} compared with normal noise"
             sure = strength(tuned.shape_gain)
-        else:
-            compared, sure = f"no other shape has a log score better by {GAIN:g}", "normal by default"
         rows.append(("shape of the noise", f"{rounded(repr(model.noise_))}; tried: {shapes}", compared, sure))
     if auto or model.noise_level in LEVELS:
         gain = tuned.level_evidence
@@ -59,16 +58,15 @@ def choices(model: Any, points: FloatArray) -> list[dict[str, str]]:
             level = posterior.level(points)
             by = "the mean" if model.noise_level == "mean" else "the inputs"
             found = f"varies with {by}, from {level.min():.3g} to {level.max():.3g} times the noise"
-        if gain is None:
-            rows.append(("noise level", found, "too few samples to compare", "not tried"))
-        else:
-            for_what = "for a constant level" if gain < 0 else "for a varying level"
+        compared, sure = "too few samples to compare", "not tried"
+        if gain is not None:
             compared = f"log evidence of a varying level {signed(gain)} compared with a constant one"
-            rows.append(("noise level", found, compared, f"{strength(gain)}, {for_what}"))
+            sure = f"{strength(gain)}, for a {'constant' if gain < 0 else 'varying'} level"
+        rows.append(("noise level", found, compared, sure))
     if tuned.transform_gain is not None:
-        gain = tuned.transform_gain
-        name = transform_name(posterior.transform)
-        rows.append(("transform", name, f"log posterior {signed(gain)} compared with none", strength(gain)))
+        compared = f"log posterior {signed(tuned.transform_gain)} compared with none"
+        name, sure = transform_name(posterior.transform), strength(tuned.transform_gain)
+        rows.append(("transform", name, compared, sure))
     elif auto:
         rows.append(("transform", "none", "only positive observations are transformed", "not tried"))
     return [dict(zip(("choice", "found", "compared", "sure"), row, strict=True)) for row in rows]

@@ -20,6 +20,7 @@ from ..diagnostics import BAND, pit_band
 __all__ = ["page"]
 
 TABLE_ROWS = 13
+METER = '<span class="meter" aria-hidden="true"><i style="width:{:.1%}"></i></span> '
 COMPARED = (
     "Each sample is compared with the law predicted from the other samples. If the model is right, about "
     f"{100 * BAND:.0f}\u00a0% of the values lie in the bands."
@@ -92,16 +93,12 @@ def _resource(name: str) -> str:
     return (files(__package__) / name).read_text(encoding="utf-8")
 
 
-def _number(value: float | None, spread: float = 0.0) -> str:
-    """Four digits, or as many as tell values apart that differ by a small part of their spread."""
-    if value is None:
-        return "–"
+def _number(value: float | str | None, spread: float = 0.0) -> str:
+    """Four digits, or as many as tell values apart that differ by a small part of their spread; text as it is."""
+    if value is None or isinstance(value, str):
+        return value or "–"
     more = 3 + math.ceil(math.log10(abs(value) / spread)) if spread > 0 and value else 0
     return f"{value:.{min(max(4, more), 15)}g}".replace("-", "−")
-
-
-def _value(value: float | str) -> str:
-    return value if isinstance(value, str) else _number(value)
 
 
 def _numbers(values: Iterable[float | None]) -> str:
@@ -110,10 +107,6 @@ def _numbers(values: Iterable[float | None]) -> str:
 
 def _percent(fraction: float, digits: int = 0) -> str:
     return f"{100 * fraction:.{digits}f}\u00a0%"
-
-
-def _share(fraction: float) -> str:
-    return "&lt;\u00a01\u00a0%" if 0 < fraction < 0.005 else _percent(fraction)
 
 
 def _table(caption: str, head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -152,7 +145,7 @@ def _lead(report: dict[str, Any]) -> str:
         text += f" The estimate is not linear in {report['targets'][0]} ({summary['nonlinear']}): its laws are approximate."
     if len(report["slices"]) < len(report["inputs"]):
         text += f" Shown are the {len(report['slices'])} most relevant inputs."
-    if transform := report["summary"]["transform"]:
+    if transform := summary["transform"]:
         text += (
             f" Relevance, noise level and, by cause, standard deviations are on the transformed scale ({transform}); means, "
             f"intervals, densities and scores are on the scale of {report['targets'][0]}."
@@ -165,15 +158,15 @@ def _tiles(report: dict[str, Any]) -> str:
     summary, scores = report["summary"], report["scores"]
     places = summary["places"]
     note = "approximate solution" if places is None else f"at {places:,} distinct input{'s' * (places != 1)}"
+    if scores.get("scored", math.inf) < summary["samples"]:
+        note += f"; scores of {scores['scored']:,} of them, chosen at random"
     tiles = [("samples", f"{summary['samples']:,}", note)]
     if "missing" not in scores:
-        values, units = scores["summary"], ", ".join(_unit(column) for column in _targets(report))
-        of = "of the left-out samples"
+        targets = [column for column in report["columns"] if column["relevance"] is None]
+        units = ", ".join(column["unit"] or f"units of {column['name']}" for column in targets)
+        values, of = scores["summary"], "of the left-out samples"
         r2 = [] if None in values["r2"] else [f"{value:.3f}".replace("-", "−") for value in values["r2"]]
         explained = f"; R² {', '.join(r2)}" * bool(r2)
-        if scores["scored"] < scores["samples"]:
-            some = f"{note}; scores of {scores['scored']:,} of them, chosen at random"
-            tiles = [(*tiles[0][:2], some)]
         tiles += [
             ("log score", _number(values["log_score"]), "per left-out sample; higher is better"),
             ("CRPS", _numbers(values["crps"]), f"in {units}; lower is better"),
@@ -194,19 +187,11 @@ def _tiles(report: dict[str, Any]) -> str:
     return f'{blocks}</dl><dl class="tiles">{wide}'
 
 
-def _targets(report: dict[str, Any]) -> list[dict[str, Any]]:
-    return [column for column in report["columns"] if column["relevance"] is None]
-
-
-def _unit(column: dict[str, Any]) -> str:
-    return column["unit"] or f"units of {column['name']}"
-
-
 def _columns(report: dict[str, Any]) -> str:
     """Units and ranges of all columns, and the relevance of the inputs as bars."""
-    inputs = [column for column in report["columns"] if column["relevance"] is not None]
-    several = len(inputs) > 1
-    largest = [max(values) or 1.0 for values in zip(*(c["relevance"] for c in inputs), strict=True)]
+    changes = [column["relevance"] for column in report["columns"] if column["relevance"] is not None]
+    several = len(changes) > 1
+    largest = [max(values) or 1.0 for values in zip(*changes, strict=True)]
     head = ["column"] + [f"relevance for {name}" for name in _labels(report)] * several
     units = any(column["unit"] for column in report["columns"])
     head += ["smallest", "median", "largest", *["unit"] * units, "role"]
@@ -216,13 +201,11 @@ def _columns(report: dict[str, Any]) -> str:
         bars = [""] * len(largest)
         if not target:
             pairs = zip(column["relevance"], largest, strict=True)
-            bars = [_Markup(f"{_bar(value / most)}{_number(value)}") for value, most in pairs]
-        low, *_, high = column["range"] or [0.0, 0.0]
-        ends = [_number(end, high - low) for end in column["range"]] or [
-            f"{column['values']} values",
-            "–",
-            "–",
-        ]
+            bars = [_Markup(METER.format(value / most) + _number(value)) for value, most in pairs]
+        ends = [f"{column['values']} values", "–", "–"]
+        if column["range"]:
+            low, _, high = column["range"]
+            ends = [_number(end, high - low) for end in column["range"]]
         row = [column["name"], *(bars * several), *ends, *[column["unit"] or "–"] * units]
         rows.append([*row, "observed" if target else "input"])
     hint = "Units are those in brackets at the end of the column names. " * units
@@ -244,33 +227,23 @@ class _Markup(str):
     __slots__ = ()
 
 
-def _bar(fraction: float) -> str:
-    return f'<span class="meter" aria-hidden="true"><i style="width:{100 * fraction:.1f}%"></i></span> '
-
-
 def _choices(rows: list[dict[str, str]]) -> str:
     """What was learned from the data, and how sure it is."""
     if not rows:
         return ""
-    table = _table(
-        "What was learned from the data",
-        ["choice", "found", "compared with", "evidence"],
-        (row.values() for row in rows),
-    )
+    head = ["choice", "found", "compared with", "evidence"]
+    table = _table("What was learned from the data", head, (row.values() for row in rows))
     hint = "A difference of 3 means odds of 20 : 1, one of 5 odds of 150 : 1, if the candidates were equally likely before."
     return f'<section><h2>What was chosen, and how sure it is</h2><p class="hint">{hint}</p>{table}</section>'
 
 
 def _share_bar(shares: dict[str, float]) -> str:
     """Fractions of the causes as a bar with a legend."""
-    bar = "".join(
-        f'<span class="{cause}" style="flex-grow:{max(share, 1e-6):.6f}"></span>'
-        for cause, share in shares.items()
-    )
-    legend = "".join(
-        f'<li><i class="swatch {cause}"></i>{CAUSES[cause]}: <b>{_share(share)}</b></li>'
-        for cause, share in shares.items()
-    )
+    bar = legend = ""
+    for cause, share in shares.items():
+        bar += f'<span class="{cause}" style="flex-grow:{max(share, 1e-6):.6f}"></span>'
+        percent = "&lt;\u00a01\u00a0%" if 0 < share < 0.005 else _percent(share)
+        legend += f'<li><i class="swatch {cause}"></i>{CAUSES[cause]}: <b>{percent}</b></li>'
     return f'<div class="bar" aria-hidden="true">{bar}</div><ul class="legend">{legend}</ul>'
 
 
@@ -338,7 +311,7 @@ def _curve_table(report: dict[str, Any], part: dict[str, Any]) -> str:
         row += [_number(variance[k] ** 0.5) for variance in part["variance"].values()]
         rows.append(row)
     where = _join(
-        [f"{item['name']} = {_value(item['value'])}" for item in part["base"]]
+        [f"{item['name']} = {_number(item['value'])}" for item in part["base"]]
         + [f"{name} as in the data" for name in part["follow"]]
     )
     caption = f"Prediction along {part['input']}{where and ', with ' + where}"
@@ -347,9 +320,9 @@ def _curve_table(report: dict[str, Any], part: dict[str, Any]) -> str:
 
 
 def _hyperparameters(report: dict[str, Any]) -> str:
-    rows = [("kernel", report["summary"]["kernel"], ""), ("noise", report["summary"]["noise"], "")]
-    rows += [("trend", report["summary"]["trend"], "")]
-    rows += [("estimate", report["summary"]["nonlinear"], "")] * bool(report["summary"]["nonlinear"])
-    rows += [("transform", report["summary"]["transform"], "response")] * bool(report["summary"]["transform"])
+    summary = report["summary"]
+    rows = [(name, summary[name], "") for name in ("kernel", "noise", "trend")]
+    rows += [("estimate", summary["nonlinear"], "")] * bool(summary["nonlinear"])
+    rows += [("transform", summary["transform"], "response")] * bool(summary["transform"])
     rows += [(row["name"], _number(row["value"]), row["meaning"]) for row in report["hyperparameters"]]
     return _table("Hyperparameters", ["name", "value", "belongs to"], rows)

@@ -31,17 +31,14 @@ def model_names(system: Dynamics) -> tuple[list[str], list[list[str]]]:
     back = [""] + [f", {i} step{'s' * (i > 1)} back" for i in range(1, max(system.lags))]
     scale = ", transformed" if system.lags_transformed else ""
     # units stay at the end of the names
-    parts = [(name.removesuffix(unit), unit) for name, unit in ((n, _unit(n)) for n in system.state_names)]
-    inputs = [f"{name}{back[i]}{unit}{scale}" for i in range(system.lags[0]) for name, unit in parts]
-    inputs += [f"{name}{back[i]}" for i in range(system.lags[1]) for name in system.input_names]
+    ends = [found.start() if (found := UNIT.search(name)) else len(name) for name in system.state_names]
+    states = list(zip(system.state_names, ends, strict=True))
+    inputs = [
+        f"{name[:end]}{lag}{name[end:]}{scale}" for lag in back[: system.lags[0]] for name, end in states
+    ]
+    inputs += [f"{name}{lag}" for lag in back[: system.lags[1]] for name in system.input_names]
     what = "next" if system.learns == "state" else "change of"
     return inputs, [[f"{what} {name}" for name in system.state_names[part.states]] for part in system.parts]
-
-
-def _unit(name: str) -> str:
-    """The unit at the end of a name, with its brackets."""
-    found = UNIT.search(name)
-    return found[0] if found else ""
 
 
 def forecast_section(system: Dynamics) -> str:
@@ -72,17 +69,13 @@ def _state(rollout: Rollout, i: int, name: str, quantiles: FloatArray, past: Flo
     causes = rollout.causes
     if causes is None:
         return "<p>All paths diverge.</p>"
-    stds = {
-        cause: np.sqrt(np.maximum(causes.shares[cause][:, i], 0.0))
-        for cause in NAMES
-        if cause in causes.shares
-    }
-    total = np.maximum(sum(std**2 for std in stds.values()), np.finfo(float).tiny)
-    widths = np.sqrt(np.cumsum([std**2 for std in stds.values()], axis=0) / total)
-    tubes = dict(zip(stds, widths, strict=True))
+    shares = {name: np.maximum(causes.shares[name][:, i], 0.0) for name in NAMES if name in causes.shares}
+    total = np.maximum(sum(shares.values()), np.finfo(float).tiny)
+    widths = np.sqrt(np.cumsum(list(shares.values()), axis=0) / total)
+    tubes = {NAMES[cause]: width for cause, width in zip(shares, widths, strict=True)}
     legend = "".join(
-        f'<li><i class="swatch {NAMES[cause]}"></i>{CAUSES[NAMES[cause]]}: <b>{percent(std[-1] ** 2 / total[-1])}</b></li>'
-        for cause, std in stds.items()
+        f'<li><i class="swatch {NAMES[cause]}"></i>{CAUSES[NAMES[cause]]}: <b>{percent(share[-1] / total[-1])}</b></li>'
+        for cause, share in shares.items()
     )
     together = float(causes.interaction[-1, i] / max(causes.total[-1, i], np.finfo(float).tiny))
     caption = f"{name}: data, median and tube. Shares are those of the last step"
@@ -95,12 +88,12 @@ def _state(rollout: Rollout, i: int, name: str, quantiles: FloatArray, past: Flo
             str(k),
             number(quantiles[k, 1]),
             f"{number(quantiles[k, 0])} … {number(quantiles[k, 2])}",
-            *(number(std[k]) for std in stds.values()),
+            *(number(share[k] ** 0.5) for share in shares.values()),
         ]
         for k in at
     ]
     head = ["step", "median", f"{percent(COVERAGE)} interval"]
-    head += [f"std, {CAUSES[NAMES[cause]]}" for cause in stds]
+    head += [f"std, {CAUSES[NAMES[cause]]}" for cause in shares]
     return (
         f"<figure><figcaption>{escape(caption)}.</figcaption>"
         f'<div class="plot wide">{_figure(name, past, quantiles, tubes)}</div>'
@@ -136,7 +129,7 @@ def _figure(name: str, past: FloatArray, quantiles: FloatArray, tubes: dict[str,
     for cause, width in reversed(tubes.items()):
         around = [middle + width * (end - middle) for end in (low, high)]
         outline = points(np.append(steps, steps[::-1]), np.append(around[0], around[1][::-1]))
-        parts.append(f'<polygon class="area {NAMES[cause]}" points="{outline}"/>')
+        parts.append(f'<polygon class="area {cause}" points="{outline}"/>')
     parts.append(f'<polyline class="line mean" points="{points(steps, middle)}"/>')
     parts.append(f'<polyline class="line soft" style="stroke-width:1" points="{points(before, past)}"/>')
     dots = zip(x(before), y(past), strict=True)
