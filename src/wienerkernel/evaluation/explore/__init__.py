@@ -10,8 +10,6 @@ from typing import Any
 
 from ...scale import ApproximatePosterior
 from ..report import single_models
-from .page import Page
-from .scenes import ModelScene, PaperScene
 
 __all__ = ["make_server", "serve"]
 
@@ -33,6 +31,9 @@ def make_server(model: Any = None, *, port: int = 0) -> Any:
         from tornado.ioloop import IOLoop
     except ImportError as error:
         raise ImportError("explore needs Bokeh: pip install 'wienerkernel[explore]'") from error
+    from .page import Page
+    from .scenes import ModelScene, PaperScene
+
     if model is not None:
         from sklearn.utils.validation import check_is_fitted
 
@@ -57,16 +58,7 @@ def make_server(model: Any = None, *, port: int = 0) -> Any:
 
 
 def serve(model: Any = None, *, port: int = 0, open_browser: bool = True) -> None:
-    """Serve a page to explore a model, or the paper's example, until interrupted by Ctrl-C.
-
-    Parameters
-    ----------
-    model : WienerKernelRegressor, default=None
-        Fitted; None shows the paper's example.
-    port : int, default=0
-        On 127.0.0.1; 0 takes a free one.
-    open_browser : bool, default=True
-    """
+    """Serve the page of `make_server` until interrupted by Ctrl-C."""
     server = make_server(model, port=port)
     address = f"http://{ADDRESS}:{server.port}/"
     print(f"Explore at {address} (press Ctrl-C to stop)", flush=True)

@@ -17,38 +17,31 @@ def model_code(
     model: Any,
     X: FloatArray,
     y: FloatArray,
-    kernel: Any = None,
-    noise: Any = None,
-    noise_scale: FloatArray | None = None,
-    tuned_on: tuple[FloatArray, FloatArray] | None = None,
+    kernel: Any,
+    noise: Any,
+    noise_scale: FloatArray,
+    tuned_on: tuple[FloatArray, FloatArray],
 ) -> str:
-    """Python that fits a model like this one to X and y.
+    """Python that fits a model like this one, with another kernel and noise, to X and y.
 
-    ``kernel`` and ``noise`` replace those of the model. Where a law, a level or a transform has no short form, the code
-    first repeats the fit that it comes from, to the data ``tuned_on``.
+    Where a law, a level or a transform has no short form, the code first repeats the fit that it comes from, to the data
+    ``tuned_on``.
     """
-    kernel, noise = model.kernel_ if kernel is None else kernel, model.noise_ if noise is None else noise
     posterior = model.posterior_
-    before = (X, y) if tuned_on is None else tuned_on
-    own = (
-        model.noise_ is noise and model.kernel_ == kernel and before[0] is X and np.array_equal(before[1], y)
-    )
-    scaled = noise_scale is not None and bool(np.any(noise_scale != 1.0))
-    more = ", noise_scale=noise_scale" * scaled
-    lines = [f"X = {_array(X)}", f"y = {_array(y)}"]
-    lines += [f"noise_scale = {_array(noise_scale)}"] if scaled and noise_scale is not None else []
+    same = tuned_on[0] is X and np.array_equal(tuned_on[1], y)
+    lines, given = [f"X = {_array(X)}", f"y = {_array(y)}"], "X, y"
+    if np.any(noise_scale != 1.0):
+        lines.append(f"noise_scale = {_array(noise_scale)}")
+        given += ", noise_scale=noise_scale"
     short = _short(noise)
     if short and posterior.level is None and posterior.transform is None:
         options = [repr(kernel), f"noise={short}"]
-    elif own:
-        lines.append(f"model = {model!r}.fit(X, y{more})")
+    elif same and model.noise_ is noise and model.kernel_ == kernel:
+        lines.append(f"model = {model!r}.fit({given})")
         return _with_imports(lines)
     else:
-        lines.append("# the model before samples or parameters were changed")
-        if before[0] is X and np.array_equal(before[1], y):
-            lines.append(f"own = {model!r}.fit(X, y{more})")
-        else:
-            lines.append(f"own = {model!r}.fit({_array(before[0])}, {_array(before[1])})")
+        before = given if same else f"{_array(tuned_on[0])}, {_array(tuned_on[1])}"
+        lines += ["# the model before samples or parameters were changed", f"own = {model!r}.fit({before})"]
         options = [repr(kernel), f"noise={short or 'own.noise_'}"]
         if posterior.level is not None:
             options.append("noise_level=own.posterior_.level")
@@ -58,7 +51,7 @@ def model_code(
     if model.ridge is not None:
         options.append(f"ridge={model.ridge!r}")
     options += [f"trend={posterior.smoother.trend.kind!r}", "tuning=None"]
-    lines.append(f"model = WienerKernelRegressor({', '.join(options)}).fit(X, y{more})")
+    lines.append(f"model = WienerKernelRegressor({', '.join(options)}).fit({given})")
     return _with_imports(lines)
 
 

@@ -24,6 +24,8 @@ from .code import model_code
 
 __all__ = ["LAWS", "ModelScene", "PaperScene", "Scene"]
 
+models: Any = import_module("bokeh.models")
+
 MAX_REPEATS = 50
 LENGTH_SCALE = 3.59
 OWN = "the model's own"
@@ -39,30 +41,24 @@ LAWS = {
 
 
 class Scene(ABC):
-    """Samples (n, d) and (n,) that can be moved, the widgets that change them or the model, and the model.
-
-    Attributes
-    ----------
-    controls : list
-        Widgets that change the model.
-    sources : list
-        Widgets that replace the samples; `reset` reads them.
-    unit : float
-        What values of the model are multiplied by for display.
-    fixed : str
-        Why samples cannot be moved; empty if they can.
-    """
+    """Samples that can be moved, the widgets that change them or the model, and the model."""
 
     heading: str
     introduction: str
     names: list[str]
     target = "y"
     controls: list[Any]
+    """Widgets that change the model."""
     sources: list[Any]
+    """Widgets that replace the samples; `reset` reads them."""
     points: FloatArray
     values: FloatArray
+    noise_scale: FloatArray
+    """Factors of the noise of the samples, (n,)."""
     unit = 1.0
+    """What values of the model are multiplied by for display."""
     fixed = ""
+    """Why samples cannot be moved; empty if they can."""
 
     @abstractmethod
     def reset(self) -> None:
@@ -93,12 +89,14 @@ class Scene(ABC):
         """Add a sample."""
         self.points = np.vstack([self.points, point])
         self.values = np.append(self.values, value)
+        self.noise_scale = np.append(self.noise_scale, 1.0)
 
     def remove(self, row: int) -> None:
         """Remove a sample; the last one stays."""
         if len(self.values) > 1:
             self.points = np.delete(self.points, row, axis=0)
             self.values = np.delete(self.values, row)
+            self.noise_scale = np.delete(self.noise_scale, row)
 
     def move(self, row: int, j: int, x: float, value: float) -> None:
         """Give a sample another input x_j and another value."""
@@ -116,8 +114,6 @@ class PaperScene(Scene):
     )
 
     def __init__(self) -> None:
-        models: Any = import_module("bokeh.models")
-
         self.names = ["x"]
         self.places = models.Slider(title="number of inputs", start=1, end=25, value=5)
         self.repeats = models.Slider(title="samples per input", start=1, end=MAX_REPEATS, value=1)
@@ -137,16 +133,15 @@ class PaperScene(Scene):
         return WienerKernelRegressor(kernel, noise=self._noise(), trend=None, **options)
 
     def reset(self) -> None:
-        """Draw as many samples as the sources say."""
         n = int(self.places.value)
         x = np.linspace(-5.0, 5.0, n) if n > 1 else np.zeros(1)
         # the same probabilities for every law, and more repeats keep the earlier ones
         uniform = np.random.default_rng([int(self.draw.value), n]).uniform(size=(n, MAX_REPEATS))
         y = truth(x)[:, None] + self._noise().ppf(uniform[:, : int(self.repeats.value)])
         self.points, self.values = np.repeat(x, y.shape[1])[:, None], y.ravel()
+        self.noise_scale = np.ones(y.size)
 
     def fit(self) -> Posterior:
-        """Fit with the given length scale."""
         posterior: Posterior = self._model(tuning=None).fit(self.points, self.values).posterior_
         return posterior
 
@@ -160,17 +155,15 @@ class PaperScene(Scene):
         self.scale.value = value
 
     def code(self) -> str:
-        """Python that makes this model."""
-        model = self._model(tuning=None).fit(self.points, self.values)
-        return model_code(model, self.points, self.values)
+        X, y = self.points, self.values
+        model = self._model(tuning=None).fit(X, y)
+        return model_code(model, X, y, model.kernel_, model.noise_, self.noise_scale, (X, y))
 
     def truth(self, x: FloatArray) -> FloatArray:
-        """Right-hand side of the paper's system."""
         return truth(x)
 
     def limits(self, j: int) -> tuple[float, float]:  # noqa: ARG002
-        """Those of the paper's figures."""
-        return -6.0, 6.0
+        return -6.0, 6.0  # as in the paper's figures
 
 
 class ModelScene(Scene):
@@ -179,29 +172,22 @@ class ModelScene(Scene):
     heading = "Your model"
 
     def __init__(self, model: Any) -> None:
-        models: Any = import_module("bokeh.models")
-
-        self.given = single_models(model)
+        given = single_models(model)
         self.names = default_names(model)
-        n_outputs = sum(len(one.posterior_.output_scale) for one in self.given)
-        self.targets = target_names(getattr(model, "target_names_in_", None), n_outputs)
+        self.outputs = [(one, k) for one in given for k in range(len(one.posterior_.output_scale))]
+        self.targets = target_names(getattr(model, "target_names_in_", None), len(self.outputs))
         self.factor = models.Slider(title="length-scale multiplier", start=0.2, end=5.0, step=0.01, value=1.0)
         self.law = models.Select(title="noise law", options=[OWN, *LAWS], value=OWN)
-        self.outputs = [
-            (i, k) for i, one in enumerate(self.given) for k in range(len(one.posterior_.output_scale))
-        ]
         options = [(str(k), name) for k, name in enumerate(self.targets)]
         self.shown = models.Select(title="output", options=options, value="0")
-        stretches = any("length_scale" in name for one in self.given for name in one.kernel_.names)
+        stretches = any(_is_length_scale(one.kernel_).any() for one in given)
         self.controls = [self.factor] * stretches + [self.law]
-        self.sources = [self.shown] * (n_outputs > 1)
+        self.sources = [self.shown] * (len(self.outputs) > 1)
         self.reset()
 
     def reset(self) -> None:
-        """Take the model and its samples as they were given."""
-        number, column = self.outputs[int(self.shown.value)]
+        self.model, column = self.outputs[int(self.shown.value)]
         self.target = self.targets[int(self.shown.value)]
-        self.model = self.given[number]
         posterior: Posterior = self.model.posterior_
         samples = posterior.smoother.samples
         self.points, outputs = observations(posterior)
@@ -211,9 +197,8 @@ class ModelScene(Scene):
             self.fixed = "Samples with correlated noise cannot be moved."
         elif posterior.input_noise is not None:
             self.fixed = "Samples with noise on their inputs cannot be moved."
-        self.scale = samples.scale
-        if not self.fixed:
-            self.scale = self.scale / self._level(self.points)
+        # without the level, which is that of the inputs where the samples are moved to
+        self.noise_scale = samples.scale if self.fixed else samples.scale / self._level(self.points)
         self._original = self.points, self.values
         n, noise = len(self.values), self.model.noise_
         mean = noise.mean() if abs(noise.mean()) > 1e-12 * noise.std() else 0.0
@@ -235,22 +220,6 @@ class ModelScene(Scene):
         level = self.model.posterior_.level
         return np.ones(len(points)) if level is None else checked_level(level(points), len(points))
 
-    def add(self, point: FloatArray, value: float) -> None:
-        """Add a sample, whose noise has the level at its input."""
-        super().add(point, value)
-        self.scale = np.append(self.scale, 1.0)
-
-    def remove(self, row: int) -> None:
-        """Remove a sample; the last one stays."""
-        if len(self.values) > 1:
-            self.scale = np.delete(self.scale, row)
-        super().remove(row)
-
-    @property
-    def _is_as_given(self) -> bool:
-        moved = self.points is not self._original[0] or self.values is not self._original[1]
-        return not moved and self.law.value == OWN and self.factor.value == 1.0
-
     def _parts(self) -> tuple[Any, Any]:
         """Kernel and noise, as the controls say."""
         law = self.model.noise_
@@ -261,15 +230,16 @@ class ModelScene(Scene):
     def fit(self) -> Posterior:
         """Fit to the samples, with another noise law or length scale if the controls say so."""
         posterior: Posterior = self.model.posterior_
-        if self._is_as_given and posterior.single_output:
+        moved = self.points is not self._original[0] or self.values is not self._original[1]
+        changed = moved or self.law.value != OWN or self.factor.value != 1.0
+        if posterior.single_output and not changed:
             return posterior
         kernel, law = self._parts()
         trend = posterior.smoother.trend.kind
         new = WienerKernelRegressor(kernel, noise=law, ridge=self.model.ridge, trend=trend, tuning=None)
-        linear = posterior.input_noise
-        noise = None if linear is None else linear.noise
+        noise = None if posterior.input_noise is None else posterior.input_noise.noise
         points = self.points if noise is None else self.points + noise.mean
-        scale = self.scale if self.fixed else self.scale * self._level(points)
+        scale = self.noise_scale if self.fixed else self.noise_scale * self._level(points)
         fitted: Posterior = new.fit(points, self.values, noise_scale=scale, input_noise=noise).posterior_
         return replace(fitted, level=posterior.level)
 
@@ -283,23 +253,21 @@ class ModelScene(Scene):
             options |= {"tuning": "likelihood", "kernel": old.kernel_}
         transform = old.posterior_.transform
         values = self.values if transform is None else transform.inverse(self.values)
-        self.model = WienerKernelRegressor(**options).fit(self.points, values, noise_scale=self.scale)
+        self.model = WienerKernelRegressor(**options).fit(self.points, values, noise_scale=self.noise_scale)
         if transform is not None:
             self.values = self.model.posterior_.transform(values)
         self._original = self.points, self.values
         self.law.value, self.factor.value = OWN, 1.0
 
     def code(self) -> str:
-        """Python that makes this model."""
         if self.fixed:
             return f"# {self.fixed}"
         transform = self.model.posterior_.transform
         values, before = self.values, self._original[1]
         if transform is not None:
             values, before = transform.inverse(values), transform.inverse(before)
-        kernel, law = self._parts()
         return model_code(
-            self.model, self.points, values, kernel, law, self.scale, (self._original[0], before)
+            self.model, self.points, values, *self._parts(), self.noise_scale, (self._original[0], before)
         )
 
 
