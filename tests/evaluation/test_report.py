@@ -16,14 +16,13 @@ from sklearn.base import clone
 
 from wienerkernel import RBF, Mixture, WienerKernelRegressor, __version__
 from wienerkernel.evaluation.diagnostics import score_report
-from wienerkernel.evaluation.relevance import exclusive, relevance
+from wienerkernel.evaluation.relevance import exclusive, relevance, variables
 from wienerkernel.evaluation.report import contents, page, write_report
 from wienerkernel.evaluation.report import numbers as numbers_room
 from wienerkernel.evaluation.report import scores as scores_room
 from wienerkernel.evaluation.report.choices import strength
 from wienerkernel.evaluation.report.numbers import unit_of
 from wienerkernel.evaluation.report.slices import path
-from wienerkernel.evaluation.report.variables import variables
 
 __all__ = ["chromium"]
 
@@ -154,6 +153,17 @@ def test_many_samples_are_thinned_and_the_page_says_so(tmp_path, monkeypatch):
 def test_normal_laws_are_cheap_and_all_scored(monkeypatch):
     monkeypatch.setattr(scores_room, "MAX_SCORED", 20)
     assert contents(_model(n=60, noise="norm(0, 1)"))["scores"]["scored"] == 60
+
+
+def test_a_model_of_a_stream_leaves_the_scores_out(tmp_path):
+    """It keeps the means at each input, which are fewer than the numbers that its smoother holds."""
+    path = tmp_path / "data.csv"
+    rows = [f"{x},{np.sin(x) + 0.1 * (-1) ** k}\n" for k in range(4) for x in range(6)]
+    path.write_text("x,y\n" + "".join(rows))
+    told = contents(WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.1)", tuning=None).fit(path, "y"))
+    assert "keeps mean and variance at each input only" in told["scores"]["missing"]
+    assert told["summary"]["samples"] == 24
+    np.testing.assert_allclose(told["slices"][0]["data"]["y"][0], np.sin(np.arange(6)), atol=1e-5)
 
 
 def test_too_many_places_leave_the_scores_out(monkeypatch):

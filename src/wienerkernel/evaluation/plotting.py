@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._typing import FloatArray
-from ..backend import arrays
 from ..palette import CAUSES, LIGHT, pyplot
 from ..posterior import SeparateOutputs, Uncertainty
 from .diagnostics import BAND, ScoreReport, pit_band
 from .pipelines import unwrapped
-from .report.slices import observations
+from .report.numbers import target_names
+from .report.slices import Path, means, middle, observations, shift
 
 __all__ = ["ScoreDisplay", "TubeDisplay"]
 
@@ -111,12 +111,17 @@ class TubeDisplay:
         TubeDisplay
         """
         model, _ = unwrapped(estimator)
-        posterior = model.posterior_
+        n_outputs = len(model.output_scale_)
+        if not 0 <= output < n_outputs:
+            raise ValueError(f"output must be an index from 0 to {n_outputs - 1}, got {output!r}")
+        posterior, column = model.posterior_, output
+        if isinstance(posterior, SeparateOutputs):
+            posterior, column = posterior.outputs[output], 0
         own = X is None
         if own:
             if estimator is not model:
                 raise ValueError("a display of a pipeline needs X, the data before the first step")
-            X, y = _samples(posterior)
+            X, y = observations(posterior)
         names = [str(name) for name in getattr(X, "columns", getattr(model, "feature_names_in_", []))]
         points = np.asarray(X, dtype=float)
         points = points[:, None] if points.ndim == 1 else points
@@ -124,10 +129,7 @@ class TubeDisplay:
             raise ValueError(
                 f"X must have the {model.n_features_in_} inputs of the model, got {points.shape[1]}"
             )
-        if not 0 <= output < len(model.output_scale_):
-            raise ValueError(
-                f"output must be an index from 0 to {len(model.output_scale_) - 1}, got {output!r}"
-            )
+        several = points.shape[1] > 1
         j = _index(feature, names, points.shape[1])
         curve = _curve(points, j, at, given=not own)
 
@@ -138,28 +140,28 @@ class TubeDisplay:
             table = type(X)(rows, columns=X.columns) if hasattr(X, "columns") else rows
             return np.asarray(unwrapped(estimator, table)[1], dtype=float)
 
-        mean, parts, transform = _evaluated(posterior, seen(curve), output)
-        data = None
+        along, transform, data = seen(curve), posterior.transform, None
+        parts, scale = posterior.common_uncertainty(along), posterior.output_scale[column] ** 2
+        parts = replace(parts, **{part.name: scale * getattr(parts, part.name) for part in fields(parts)})
         if y is not None:
             some = np.sort(np.random.default_rng(0).permutation(len(points))[:MOST])
-            rows, observed = points[some], np.asarray(y, dtype=float).reshape(len(points), -1)[some, output]
+            rows, values = points[some], np.asarray(y, dtype=float).reshape(len(points), -1)[some]
+            observed = values[:, column if own else output]
             observed = observed if transform is None or own else transform(observed)
-            if points.shape[1] > 1:  # onto the curve, so that other inputs do not scatter them
-                onto = np.tile(curve[0], (len(rows), 1))
-                onto[:, j] = rows[:, j]
-                ends = (_evaluated(posterior, seen(at), output)[0] for at in (onto, rows))
-                observed = observed + next(ends) - next(ends)
+            if several:  # onto the curve, so that other inputs do not scatter them
+                onto = Path([j], curve[0]).onto(rows)
+                observed = observed + shift(posterior, seen(rows), seen(onto))[:, column]
             data = rows[:, j], observed
-        target = getattr(y, "name", None) or _target(model, output)
+        targets = target_names(getattr(model, "target_names_in_", None), n_outputs)
         display = cls(
             curve[:, j],
-            mean,
+            means(posterior, along)[:, column],
             parts,
             width,
             data,
-            points.shape[1] > 1,
-            names[j] if names else f"x{j + 1}" if points.shape[1] > 1 else "x",
-            str(target),
+            several,
+            names[j] if names else f"x{j + 1}" if several else "x",
+            str(getattr(y, "name", None) or targets[output]),
             None if transform is None else transform.inverse,
         )
         return display.plot(ax=ax)
@@ -199,13 +201,6 @@ class TubeDisplay:
         return self
 
 
-def _samples(posterior: Any) -> tuple[FloatArray, FloatArray]:
-    """The samples of a model, X (n, d) and y (n, n_y), on its scale."""
-    parts = posterior.outputs if isinstance(posterior, SeparateOutputs) else [posterior]
-    found = [observations(part) for part in parts]
-    return found[0][0], np.concatenate([y for _, y in found], axis=1)
-
-
 def _index(feature: int | str, names: list[str], d: int) -> int:
     """The index of an input that is given by name or index."""
     if isinstance(feature, str):
@@ -222,33 +217,10 @@ def _curve(points: FloatArray, j: int, at: ArrayLike | None, given: bool) -> Flo
     d = points.shape[1]
     if d == 1 and given:
         return np.sort(points, axis=0)
-    spread = np.where(np.ptp(points, axis=0) > 0, points.std(axis=0), 1.0)
-    middle = points[np.argmin(np.sum(((points - np.median(points, axis=0)) / spread) ** 2, axis=1))]
-    base = middle if at is None else np.asarray(at, dtype=float)
+    base = middle(points) if at is None else np.asarray(at, dtype=float)
     if base.shape != (d,):
         raise ValueError(f"at must have shape ({d},), one value for each input, got {base.shape}")
-    curve = np.tile(base, (GRID, 1))
-    curve[:, j] = np.linspace(points[:, j].min(), points[:, j].max(), GRID)
-    return curve
-
-
-def _evaluated(posterior: Any, X: FloatArray, output: int) -> tuple[FloatArray, Uncertainty, Any]:
-    """Mean (m,) and variances of one output, and its transform."""
-    if isinstance(posterior, SeparateOutputs):
-        posterior = posterior.outputs[output]
-        output = 0
-    mean, parts = arrays.as_numpy(posterior.mean(X)), posterior.uncertainty(X)
-    if mean.ndim == 2:
-        columns = {part.name: getattr(parts, part.name) for part in fields(parts)}
-        mean = mean[:, output]
-        parts = type(parts)(**{n: v if np.ndim(v) < 2 else v[:, output] for n, v in columns.items()})
-    return mean, parts, posterior.transform
-
-
-def _target(model: Any, output: int) -> str:
-    names = getattr(model, "target_names_in_", None)
-    several = f"y{output + 1}" if len(model.output_scale_) > 1 else "y"
-    return several if names is None else str(names[output])
+    return Path([j], base)(np.linspace(points[:, j].min(), points[:, j].max(), GRID))
 
 
 @dataclass
@@ -322,20 +294,12 @@ class ScoreDisplay:
         pit = self.report.pit.ravel()
         low, high = pit_band(pit.size, 1 / self.bins)
         ax.hist(pit, bins=self.bins, range=(0.0, 1.0), rwidth=0.95, color=LIGHT["function-line"], alpha=0.75)
-        ax.axhspan(
-            low,
-            high,
-            color=LIGHT["observation-line"],
-            alpha=0.3,
-            lw=0,
-            zorder=0,
-            label=f"{100 * BAND:.0f} % if right",
-        )
+        band = {"color": LIGHT["observation-line"], "alpha": 0.3, "lw": 0, "zorder": 0}
+        ax.axhspan(low, high, label=f"{100 * BAND:.0f} % if right", **band)
         ax.axhline(pit.size / self.bins, color=LIGHT["text"], lw=1, ls="--")
         ax.set_ylim(0, 1.25 * max(high, ax.get_ylim()[1]))  # room for the legend
-        ax.set(
-            title="PIT: flat if right", xlabel="probability integral transform", ylabel="samples", xlim=(0, 1)
-        )
+        ax.set(title="PIT: flat if right", xlabel="probability integral transform", ylabel="samples")
+        ax.set_xlim(0, 1)
         ax.legend(frameon=False)
 
     def _calibration(self, ax: Any) -> None:
@@ -345,20 +309,13 @@ class ScoreDisplay:
         ax.fill_between(levels, low / n, high / n, color=LIGHT["observation"], lw=0)
         ax.plot(levels, levels, color=LIGHT["text"], lw=1, ls="--")
         ax.plot(levels, self.report.calibration(levels), color=LIGHT["function-line"])
-        ax.set(
-            title="calibration: diagonal if right",
-            xlabel="predicted probability",
-            ylabel="fraction of samples",
-        )
-        ax.set(xlim=(0, 1), ylim=(0, 1))
+        ax.set(xlabel="predicted probability", ylabel="fraction of samples", xlim=(0, 1), ylim=(0, 1))
+        ax.set_title("calibration: diagonal if right")
 
     def _residuals(self, ax: Any) -> None:
         of_noise, of_residuals = self.report.quantile_pairs()
         ends = [min(of_noise[0], of_residuals[0]), max(of_noise[-1], of_residuals[-1])]
         ax.plot(ends, ends, color=LIGHT["text"], lw=1, ls="--")
         ax.plot(of_noise, of_residuals, ".", color=LIGHT["function-line"])
-        ax.set(
-            title="residuals: diagonal if right",
-            xlabel="quantile of the noise",
-            ylabel="standardized residual",
-        )
+        ax.set(xlabel="quantile of the noise", ylabel="standardized residual")
+        ax.set_title("residuals: diagonal if right")

@@ -13,15 +13,15 @@ from ...palette import CAUSES, LAWS
 from ...posterior import Posterior
 from ...posterior.distribution import OF
 from ...posterior.separate import causes as causes_of
-from ..relevance import exclusive, relevance
+from ..relevance import exclusive, relevance, variables
 from ..report.scores import sampled_scores
-from ..report.slices import PEAK, TAILS, densities, path
-from ..report.variables import variables
-from .figures import LEVEL, WIDEST_FIRST, WIDGET_STYLE, density_figure, set_theme
+from ..report.slices import PEAK, TAILS, densities, middle
+from .figures import LEVEL, WIDEST_FIRST, WIDGET_STYLE, Slice, density_figure, set_theme
 from .scenes import Scene
-from .slice import Slice
 
 __all__ = ["Page"]
+
+models: Any = import_module("bokeh.models")
 
 MAX_SLICES = 6
 LONGEST = 40
@@ -67,8 +67,6 @@ class Page:
     """Figures and texts that follow the controls of a scene."""
 
     def __init__(self, scene: Scene) -> None:
-        models: Any = import_module("bokeh.models")
-
         self.scene = scene
         self.document: Any = None
         self._rest: Any = None
@@ -82,7 +80,7 @@ class Page:
         shown = sorted(sorted(numbers, key=lambda j: -changes[j])[:MAX_SLICES])
         # a category is chosen, not moved between 0 and 1
         self.categories = [one for one in every if not set(one.columns) & set(numbers)]
-        self.at = path(scene.points, 0).base.copy()
+        self.at = middle(scene.points).copy()
         self.slices = [Slice(self, j) for j in shown]
         digits = models.PrintfTickFormatter(format="%.4g")
         self.x = [
@@ -97,8 +95,8 @@ class Page:
         self._show_categories()
         self.sample = models.Slider(title="go to sample", start=0, end=1, value=0, step=1)
         self.densities = {of: models.ColumnDataSource() for of in OF}
-        self.y_range, self.pdf_range = models.Range1d(), models.Range1d()
-        self.density = density_figure(self.densities, self.y_range, self.pdf_range)
+        self.density = density_figure(self.densities)
+        self.figures = [*(part.plot for part in self.slices), self.density]
         self.introduction, self.numbers, self.scores, self.code = (
             models.Div(styles={"font-size": "14px"}) for _ in range(4)
         )
@@ -106,11 +104,11 @@ class Page:
         self.reset, self.retune = models.Button(label="reset samples"), models.Button(label="retune")
         self.png, self.python = models.Button(label="save PNG"), models.Button(label="save Python")
         self.first: tuple[float, ...] = ()
-        self._connect(models, d)
+        self._connect()
         self.set_theme()
         self.restart()
 
-    def _connect(self, models: Any, d: int) -> None:
+    def _connect(self) -> None:
         """Let the widgets do something."""
         scene = self.scene
         for control in scene.controls:
@@ -121,22 +119,20 @@ class Page:
             slider.on_change("value", lambda attr, old, new, j=part.j: self.choose(j, new))  # noqa: ARG005
         for select in self.values:
             select.on_change("value", lambda attr, old, new: self.choose_values())  # noqa: ARG005
-        if d > 1:
+        if len(self.at) > 1:
             self.sample.on_change("value", lambda attr, old, new: self.visit(int(new)))  # noqa: ARG005
-        self.reset.on_click(lambda _: self.start_over())
-        self.retune.on_click(lambda _: self.tune())
+        self.reset.on_click(self.start_over)
+        self.retune.on_click(self.tune)
         self.dark.on_change("active", lambda attr, old, new: self.set_theme())  # noqa: ARG005
         self.dark.js_on_change(
             "active",
             models.CustomJS(code='document.documentElement.dataset.theme = cb_obj.active ? "dark" : "light"'),
         )
-        figures = [*(part.plot for part in self.slices), self.density]
-        self.png.js_on_click(models.CustomJS(args={"figures": figures}, code=PNG))
+        self.png.js_on_click(models.CustomJS(args={"figures": self.figures}, code=PNG))
         self.python.js_on_click(models.CustomJS(args={"code": self.code}, code=PYTHON))
 
     def show(self, document: Any) -> None:
         """Put everything into a Bokeh document; its template does the layout."""
-        models: Any = import_module("bokeh.models")
         self.document = document
         controls = {f"control{k}": w for k, w in enumerate(self.scene.sources + self.scene.controls)}
         buttons = {"reset": self.reset, "retune": self.retune, "png": self.png, "python": self.python}
@@ -163,7 +159,7 @@ class Page:
 
     def set_theme(self) -> None:
         """Color the figures for a light or a dark page."""
-        for plot in (*(part.plot for part in self.slices), self.density):
+        for plot in self.figures:
             set_theme(plot, self.dark.active)
         self.dark.label = "light" if self.dark.active else "dark"
 
@@ -182,10 +178,8 @@ class Page:
                 slider.update(start=start, end=end, step=(end - start) / 240, value=inside)
                 self.at[part.j] = inside
         self.sample.end = max(len(self.scene.values) - 1, 1)
-        help_text = (
-            self.scene.fixed or "Click to add a sample, click a sample to remove it, drag it to move it."
-        )
-        self.introduction.text = f"<p>{self.scene.introduction} {help_text * (not self.scene.fixed)}</p>"
+        hint = "Click to add a sample, click a sample to remove it, drag it to move it."
+        self.introduction.text = f"<p>{self.scene.introduction} {hint * (not self.scene.fixed)}</p>"
         self.first = ()
         self.follow()
         self.settle()
@@ -298,8 +292,8 @@ class Page:
         for name, form, value, first in zip(names, formats, values, self.first, strict=True):
             now, before = (form.format(one).replace("%", "\u00a0%") for one in (value, first))
             cells.append(f"{name} <b>{now}</b>" + f" (first {before})" * (now != before))
-        many = report.pit.size < len(self.scene.values)
-        of = f" of {report.pit.size} of {len(self.scene.values)} samples" if many else ""
+        scored, n = report.pit.size, len(self.scene.values)
+        of = f" of {scored} of {n} samples" * (scored < n)
         self.scores.text = f"Leave one out{of}: " + ", ".join(cells)
 
     def draw_density(self) -> None:
@@ -324,15 +318,16 @@ class Page:
             self.densities[of].data = {"y": y, "pdf": pdf, "gaussian": gaussian}
             peak, limit = max(peak, float(np.nanmax(pdf))), min(limit, PEAK / std)
             if of == "observation":
-                self.y_range.update(start=max(y[0], center - 4 * std), end=min(y[-1], center + 4 * std))
+                self.density.x_range.update(
+                    start=max(y[0], center - 4 * std), end=min(y[-1], center + 4 * std)
+                )
         # a narrow law may be a spike: it is clipped so that the others stay visible
-        self.pdf_range.update(start=0.0, end=1.05 * (min(peak, limit) or 1.0))
+        self.density.y_range.update(start=0.0, end=1.05 * (min(peak, limit) or 1.0))
         chosen = [f"{scene.names[part.j]} = {self.at[part.j]:.4g}" for part in self.slices]
         chosen += [f"{one.name} = {one.at(self.at)}" for one in self.categories]
         where = ", ".join(chosen)
         self.density.title.text = "exact densities" + f" at {where}" * (len(chosen) == 1)
-        name = scene.target
-        self.density.xaxis.axis_label = name
+        self.density.xaxis.axis_label = name = scene.target
         for part in self.slices:
             part.plot.yaxis.axis_label = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
         parts = self.posterior.common_uncertainty(at)

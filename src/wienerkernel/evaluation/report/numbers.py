@@ -17,15 +17,13 @@ from ..._typing import FloatArray
 from ...backend import arrays
 from ...losses.posterior import CoordinatePosterior, FullPosterior
 from ...palette import CAUSES
-from ...posterior import Posterior, Uncertainty
+from ...posterior import Uncertainty
 from ...posterior.separate import SeparateOutputs, causes
 from ...text import rounded
-from ..relevance import exclusive, relevance
+from ..relevance import Variable, exclusive, relevance, variables
 from .choices import choices, transform_name
 from .scores import score_contents, thinned
-from .slices import COVERAGE, observations, slices
-from .surface import surface
-from .variables import Variable, variables
+from .slices import COVERAGE, AnyPosterior, observations, slices, surface
 
 __all__ = ["contents", "default_names", "single_models", "target_names", "transform_name", "unit_of"]
 
@@ -35,12 +33,12 @@ NEGLIGIBLE = 1e-12
 UNIT = re.compile(r"(?:\s\(|\s?\[)([^()\[\]]{1,20})[)\]]\s*$")
 PER_INPUT = re.compile(r"(?<=length_scale)\[(\d+)\]$")
 ADVICE = {
-    "noise": "comes from the {cause}: more samples reduce it, also at the same inputs",
-    "input": "comes from the {cause}: more samples reduce it, and more accurate inputs",
-    "model": "comes from {cause}: samples at new inputs reduce it",
-    "computational": "comes from the {cause} of the equations: more neighbors or features reduce it",
-    "aleatoric": "comes from the {cause}, which is noise or the effect of inputs that were not measured: more samples do not "
-    "reduce it",
+    "noise": f"comes from the {CAUSES['noise']}: more samples reduce it, also at the same inputs",
+    "input": f"comes from the {CAUSES['input']}: more samples reduce it, and more accurate inputs",
+    "model": f"comes from {CAUSES['model']}: samples at new inputs reduce it",
+    "computational": f"comes from the {CAUSES['computational']} of the equations: more neighbors or features reduce it",
+    "aleatoric": f"comes from the {CAUSES['aleatoric']}, which is noise or the effect of inputs that were not measured: "
+    "more samples do not reduce it",
 }
 
 
@@ -48,10 +46,7 @@ def contents(
     model: Any, *, input_names: Sequence[str] | None = None, target_name: str | Sequence[str] | None = None
 ) -> dict[str, Any]:
     """Compute what a report of a fitted model shows, ready for JSON; the arguments are those of `write_report`."""
-    from sklearn.utils.validation import check_is_fitted
-
-    check_is_fitted(model)
-    posterior: Posterior | CoordinatePosterior = model.posterior_
+    posterior: AnyPosterior = model.posterior_
     approximation = str(getattr(model, "approximation_", ""))
     points, outputs = observations(posterior)
     # without rounding errors of zero, such as those of cos(pi/2)
@@ -188,16 +183,12 @@ def _advice(shares: dict[str, float]) -> str:
     """What the shares mean, in words."""
     first = max(shares, key=shares.__getitem__)
     part = "Most" if shares[first] > 0.5 else "The largest part"
-    text = f"{part} of the variance of a new observation ({100 * shares[first]:.0f}\u00a0%) {_advise(first)}."
+    text = f"{part} of the variance of a new observation ({100 * shares[first]:.0f}\u00a0%) {ADVICE[first]}."
     epistemic = 1 - shares["aleatoric"]
     if first == "aleatoric" and epistemic > 0.005:
         second = max((cause for cause in shares if cause != "aleatoric"), key=shares.__getitem__)
-        text += f" Of the variance of the function, {100 * shares[second] / epistemic:.0f}\u00a0% {_advise(second)}."
+        text += f" Of the variance of the function, {100 * shares[second] / epistemic:.0f}\u00a0% {ADVICE[second]}."
     return text
-
-
-def _advise(cause: str) -> str:
-    return ADVICE[cause].format(cause=CAUSES[cause])
 
 
 def _hyperparameters(model: Any, inputs: list[str], targets: list[str]) -> list[dict[str, Any]]:

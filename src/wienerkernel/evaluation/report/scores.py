@@ -10,11 +10,10 @@ from scipy.stats import kruskal
 
 from ..._typing import FloatArray, IntArray
 from ...losses.posterior import CoordinatePosterior
-from ...posterior import Posterior
 from ...scale import ApproximatePosterior, NeighborSmoother
 from ..diagnostics import ScoreReport, leave_one_out_law, pit_band
-from .slices import observations
-from .variables import Variable
+from ..relevance import Variable
+from .slices import AnyPosterior, observations
 
 __all__ = ["binned", "sampled_scores", "score_contents", "scored_rows", "thinned"]
 
@@ -33,9 +32,7 @@ CHANCE = 0.01
 """Probability that residuals which do not depend on something are said to do so."""
 
 
-def score_contents(
-    posterior: Posterior | CoordinatePosterior, relevant: Sequence[Variable]
-) -> dict[str, Any]:
+def score_contents(posterior: AnyPosterior, relevant: Sequence[Variable]) -> dict[str, Any]:
     """Leave-one-out scores for a report.
 
     ``scored``, ``values``, ``samples``, ``summary``, ``pit``, ``calibration``, ``pairs`` and ``residuals``, these also
@@ -50,17 +47,20 @@ def score_contents(
         report = sampled_scores(posterior)
     except (TypeError, ValueError) as error:
         missing: dict[str, Any] = {"missing": f"Scores are omitted: {error}."}
-        if isinstance(posterior, CoordinatePosterior):
-            missing["residuals"] = _of_fit(posterior, rows, relevant)
+        if isinstance(posterior, CoordinatePosterior):  # residuals of samples that the estimate has seen
+            points, observed, coordinates = _samples(posterior, rows, relevant)
+            level = 1.0 if posterior.level is None else posterior.level(points)
+            scale = posterior.observed.scale[rows] / level
+            law = posterior.distribution(points, "observation", noise_scale=scale)
+            seen = ScoreReport.of(law, observed[:, 0], posterior.noise)
+            missing["residuals"] = _residuals(seen, observed, coordinates)
         return missing
+    _, observed, coordinates = _samples(posterior, rows, relevant)
     levels = np.linspace(0.0, 1.0, 41)
     low, high = pit_band(report.pit.size, levels)
     theory, residuals = report.quantile_pairs()
     kept = np.unique(np.linspace(0, len(theory) - 1, MAX_PAIRS).round().astype(int))
-    points, observed = observations(posterior)
-    if posterior.transform is not None:
-        observed = posterior.transform.inverse(observed)
-    spread = np.var(observed[rows], axis=0)
+    spread = np.var(observed, axis=0)
     squared = np.square(_columns(report.values) - _columns(report.law.mean()))
     mse = np.mean(squared, axis=0)
     explained = 1 - mse / spread if np.all(spread > 0) else np.full(len(spread), np.nan)
@@ -78,26 +78,18 @@ def score_contents(
             "high": high / report.pit.size,
         },
         "pairs": {"noise": theory[kept], "residual": residuals[kept]},
-        "residuals": _residuals(report, observed[rows], _coordinates(relevant, points[rows])),
+        "residuals": _residuals(report, observed, coordinates),
     }
 
 
-def _of_fit(
-    posterior: CoordinatePosterior, rows: IntArray, relevant: Sequence[Variable]
-) -> list[dict[str, Any]]:
-    """Residuals of samples that the estimate has seen."""
-    points, y = observations(posterior)
-    X, y = points[rows], y[rows]
-    scale = posterior.observed.scale[rows] / (1.0 if posterior.level is None else posterior.level(X))
-    law = posterior.distribution(X, "observation", noise_scale=scale)
-    observed = y if posterior.transform is None else posterior.transform.inverse(y)
-    return _residuals(
-        ScoreReport.of(law, observed[:, 0], posterior.noise), observed, _coordinates(relevant, X)
-    )
-
-
-def _coordinates(relevant: Sequence[Variable], points: FloatArray) -> FloatArray:
-    return np.column_stack([variable.coordinate(points) for variable in relevant])
+def _samples(
+    posterior: AnyPosterior, rows: IntArray, relevant: Sequence[Variable]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Inputs and observations of some samples, and their values of the relevant variables."""
+    points, observed = (values[rows] for values in observations(posterior))
+    if posterior.transform is not None:
+        observed = posterior.transform.inverse(observed)
+    return points, observed, np.column_stack([variable.coordinate(points) for variable in relevant])
 
 
 def _columns(values: Any) -> FloatArray:
@@ -135,13 +127,8 @@ def binned(x: FloatArray, residual: FloatArray) -> dict[str, Any]:
     depends = None  # nothing to compare
     if len(judged) > 1:
         depends = bool(np.ptp(residual) > 1e-9 and kruskal(*judged).pvalue < CHANCE)
-    return {
-        "x": np.array([np.median(x[group]) for group in groups]),
-        "mean": mean,
-        "std": std,
-        "error": error,
-        "depends": depends,
-    }
+    middle = np.array([np.median(x[group]) for group in groups])
+    return {"x": middle, "mean": mean, "std": std, "error": error, "depends": depends}
 
 
 def thinned(n: int, limit: int) -> IntArray:
@@ -151,7 +138,7 @@ def thinned(n: int, limit: int) -> IntArray:
     return np.sort(np.random.default_rng(0).choice(n, limit, replace=False))
 
 
-def scored_rows(posterior: Posterior | CoordinatePosterior) -> IntArray:
+def scored_rows(posterior: AnyPosterior) -> IntArray:
     """Indices of the samples that a report scores: all of them, or a random selection where that would take long."""
     if isinstance(posterior, CoordinatePosterior):
         return thinned(posterior.n_samples, MAX_SCORED)
@@ -166,7 +153,7 @@ def scored_rows(posterior: Posterior | CoordinatePosterior) -> IntArray:
     return thinned(n, min(MAX_SCORED, max(100, MAX_WEIGHTS // weights)))
 
 
-def sampled_scores(posterior: Posterior | CoordinatePosterior) -> ScoreReport:
+def sampled_scores(posterior: AnyPosterior) -> ScoreReport:
     """The leave-one-out scores of `score_report`, of `scored_rows`."""
     return ScoreReport.of(*leave_one_out_law(posterior, scored_rows(posterior)), posterior.noise)
 

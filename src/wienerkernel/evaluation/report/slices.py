@@ -1,8 +1,8 @@
-"""Curves and densities along one input at a time, where the data are."""
+"""Curves and densities along one input at a time, where the data are, and the prediction over two inputs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,24 +19,31 @@ from ...posterior import Posterior
 from ...posterior.distribution import PredictiveDistribution
 from ...posterior.separate import causes
 from ...smoother.samples import Samples
-from ..relevance import exclusive
-from .variables import Variable
+from ..relevance import Variable, exclusive
 
 __all__ = [
     "COVERAGE",
     "PEAK",
     "TAILS",
+    "AnyPosterior",
     "Path",
     "densities",
+    "means",
+    "middle",
     "nearness",
-    "noise_level",
     "observations",
     "path",
+    "shift",
     "slices",
+    "surface",
 ]
 
+AnyPosterior = Posterior | CoordinatePosterior
+"""Of outputs with one kernel and one noise law."""
 COVERAGE = 0.9
 TAILS = np.array([[0.5 - COVERAGE / 2], [0.5 + COVERAGE / 2]])
+N_SURFACE = 41
+"""Points of a surface along each of its inputs."""
 MARGIN = 0.08
 """Fraction of the range of an input by which a slice extends beyond the data on each side."""
 DEGREE = 3
@@ -49,7 +56,7 @@ PEAK = 5.0
 """Height, in units of 1 / std, at which a density is clipped: that of a gamma variable may be infinite."""
 
 
-def observations(posterior: Posterior | CoordinatePosterior) -> tuple[FloatArray, FloatArray]:
+def observations(posterior: AnyPosterior) -> tuple[FloatArray, FloatArray]:
     """The samples that a model was fitted to, X (n, d) and y (n, n_y); of a stream, their means at each input."""
     if isinstance(posterior, CoordinatePosterior):
         observed = posterior.observed
@@ -62,69 +69,42 @@ def observations(posterior: Posterior | CoordinatePosterior) -> tuple[FloatArray
 
 @dataclass(frozen=True)
 class Path:
-    """Points along input j: other inputs that depend on it in the data follow it, the rest are those of one sample.
+    """Points along a number, which is one of the columns, or of a category: the other inputs are those of ``base`` (d,).
 
-    Attributes
-    ----------
-    j : int
-    base : ndarray of shape (d,)
-        The sample nearest the median.
-    follow : ndarray of shape (k,)
-        Indices of the inputs that follow.
-    low, high : float
-        Range of input j in the data.
-    coefficients : ndarray of shape (degree + 1, k)
-        Of the inputs that follow, as Chebyshev series.
+    Those that ``follow`` a number depend on it in the data: their ``coefficients`` (degree + 1, k) are those of Chebyshev
+    series between ``low`` and ``high``, its range in the data.
     """
-
-    j: int
-    base: FloatArray
-    follow: IntArray
-    low: float
-    high: float
-    coefficients: FloatArray
-
-    def onto(self, points: FloatArray) -> FloatArray:
-        """The points of the path with the values of input j of ``points`` (m, d)."""
-        return self(points[:, self.j])
-
-    def __call__(self, x: FloatArray) -> FloatArray:
-        """The points (m, d) at values x (m,) of input j; beyond the data, inputs that follow stay constant."""
-        points = np.tile(self.base, (len(x), 1))
-        points[:, self.j] = x
-        if len(self.follow):
-            points[:, self.follow] = chebyshev.chebval(self._unit(x), self.coefficients).T
-        return points
-
-    def _unit(self, x: FloatArray) -> FloatArray:
-        return np.asarray(np.clip((2 * x - self.low - self.high) / (self.high - self.low), -1.0, 1.0))
-
-    def sweep(self, n: int) -> FloatArray:
-        """n points, extending beyond the data on both sides."""
-        wide = self.high > self.low
-        margin = MARGIN * (self.high - self.low) if wide else 0.5 * max(abs(self.low), 1.0)
-        return self(np.linspace(self.low - margin, self.high + margin, n))
-
-
-@dataclass(frozen=True)
-class Choices:
-    """The values of a category, with the other inputs of the sample ``base`` (d,); has the methods of `Path`."""
 
     columns: list[int]
     base: FloatArray
-    follow: tuple[int, ...] = ()
+    low: float = 0.0
+    high: float = 1.0
+    follow: IntArray | tuple[()] = ()
+    coefficients: FloatArray | None = None
 
     def onto(self, points: FloatArray) -> FloatArray:
-        """``base`` with the category of each of ``points`` (m, d)."""
-        moved = np.tile(self.base, (len(points), 1))
-        moved[:, self.columns] = points[:, self.columns]
-        return moved
+        """The points of the path with the number or category of ``points`` (m, d)."""
+        return self(points[:, self.columns])
 
-    def sweep(self, n: int) -> FloatArray:  # noqa: ARG002
-        """One point for each value."""
-        points = np.tile(self.base, (len(self.columns), 1))
-        points[:, self.columns] = np.eye(len(self.columns))
+    def __call__(self, x: FloatArray) -> FloatArray:
+        """The points (m, d) at values x, (m,) or (m, columns); beyond the data, inputs that follow stay constant."""
+        points = np.tile(self.base, (len(x), 1))
+        points[:, self.columns] = x.reshape(len(x), -1)
+        if self.coefficients is not None:
+            points[:, self.follow] = chebyshev.chebval(self.unit(x.ravel()), self.coefficients).T
         return points
+
+    def unit(self, x: FloatArray) -> FloatArray:
+        """Values of the number, on the scale from -1 to 1."""
+        return np.asarray(np.clip((2 * x - self.low - self.high) / (self.high - self.low), -1.0, 1.0))
+
+    def sweep(self, n: int) -> FloatArray:
+        """n points, extending beyond the data on both sides; of a category, one point for each value."""
+        if len(self.columns) > 1:
+            return self(np.eye(len(self.columns)))
+        wide = self.high > self.low
+        margin = MARGIN * (self.high - self.low) if wide else 0.5 * max(abs(self.low), 1.0)
+        return self(np.linspace(self.low - margin, self.high + margin, n))
 
 
 def path(points: FloatArray, j: int) -> Path:
@@ -132,26 +112,23 @@ def path(points: FloatArray, j: int) -> Path:
 
     With all others fixed, the points would be far from the data where inputs are correlated.
     """
-    spread = np.where(np.ptp(points, axis=0) > 0, points.std(axis=0), 1.0)
-    base = _middle(points)
-    low, high = float(points[:, j].min()), float(points[:, j].max())
-    none = Path(j, base, np.zeros(0, dtype=int), low, high, np.zeros((0, 0)))
+    alone = Path([j], middle(points), float(points[:, j].min()), float(points[:, j].max()))
     n = len(points)
-    if high == low:
-        return none
-    unit = none._unit(points[:, j])
+    if alone.high == alone.low:
+        return alone
+    unit = alone.unit(points[:, j])
     degree = min(DEGREE, len(np.unique(np.round(unit, 9))) - 1, n // 5)
     if degree < 1:
-        return none
+        return alone
     coefficients = chebyshev.chebfit(unit, points, degree)
     rest = np.var(points - chebyshev.chebval(unit, coefficients).T, axis=0) * (n - 1) / (n - 1 - degree)
-    follows = (rest < (1 - FOLLOWS) * spread**2) | exclusive(points)[j]
-    follow = np.flatnonzero(follows & (np.ptp(points, axis=0) > 0))
-    follow = follow[follow != j]
-    return Path(j, base, follow, low, high, coefficients[:, follow])
+    follows = (rest < (1 - FOLLOWS) * points.var(axis=0)) | exclusive(points)[j]
+    follows &= np.ptp(points, axis=0) > 0
+    follows[j] = False
+    return replace(alone, follow=np.flatnonzero(follows), coefficients=coefficients[:, follows])
 
 
-def _middle(points: FloatArray) -> FloatArray:
+def middle(points: FloatArray) -> FloatArray:
     """The sample nearest the median."""
     spread = np.where(np.ptp(points, axis=0) > 0, points.std(axis=0), 1.0)
     distance = np.sum(((points - np.median(points, axis=0)) / spread) ** 2, axis=1)
@@ -159,7 +136,7 @@ def _middle(points: FloatArray) -> FloatArray:
 
 
 def slices(
-    posterior: Posterior | CoordinatePosterior,
+    posterior: AnyPosterior,
     points: FloatArray,
     outputs: FloatArray,
     shown: IntArray,
@@ -172,60 +149,44 @@ def slices(
     outputs. With a transform, means, tubes and densities are on the scale of y, variances and the noise level are not.
     """
     d = points.shape[1]
-    kernel = (
-        posterior.coordinates if isinstance(posterior, CoordinatePosterior) else posterior.smoother
-    ).kernel
+    prior = posterior.coordinates if isinstance(posterior, CoordinatePosterior) else posterior.smoother
     slow = posterior.noise.costly or posterior.noise.discrete
     n_grid = (31 if d > 3 else 61) if slow else 61 if d > 3 else 121
     stride = 3 if d == 1 or slow else 6
-    parts = []
+    some, parts = points[shown], []
     for variable in chosen:
-        along = (
-            Choices(variable.columns, _middle(points))
-            if variable.values
-            else path(points, variable.columns[0])
-        )
+        columns = variable.columns
+        along = Path(columns, middle(points)) if variable.values else path(points, columns[0])
         others = [other for other in every if other is not variable]
         follow = [other for other in others if set(other.columns) & set(along.follow)]
-        grid = along.sweep(n_grid)
-        parts.append(
-            {
-                "input": variable.name,
-                "values": list(variable.values),
-                "base": [
-                    {"name": other.name, "value": other.at(along.base)}
-                    for other in others
-                    if other not in follow
-                ],
-                "follow": [other.name for other in follow],
-                "data": {
-                    "x": variable.coordinate(points[shown]),
-                    "y": _moved(posterior, points[shown], outputs[shown], along).T,
-                    "nearness": nearness(kernel, points[shown], along),
-                },
-                "x": variable.coordinate(grid),
-                **_curve(posterior, grid, 1 if variable.values else stride),
-            }
-        )
+        fixed = [other for other in others if other not in follow]
+        grid, onto = along.sweep(n_grid), along.onto(some)
+        y = outputs[shown] + shift(posterior, some, onto)
+        part = {
+            "input": variable.name,
+            "values": list(variable.values),
+            "base": [{"name": other.name, "value": other.at(along.base)} for other in fixed],
+            "follow": [other.name for other in follow],
+            "data": {
+                "x": variable.coordinate(some),
+                "y": (y if posterior.transform is None else posterior.transform.inverse(y)).T,
+                "nearness": nearness(prior.kernel, some, onto),
+            },
+            "x": variable.coordinate(grid),
+        }
+        parts.append(part | _curve(posterior, grid, 1 if variable.values else stride))
     return parts
 
 
-def _moved(
-    posterior: Posterior | CoordinatePosterior, points: FloatArray, outputs: FloatArray, along: Path | Choices
-) -> FloatArray:
-    """Samples (n, n_y) as they would be on the slice: the mean there plus their residuals."""
-    onto = along.onto(points)
-    if not np.array_equal(onto, points):
-        outputs = outputs + _mean(posterior, onto) - _mean(posterior, points)
-    return outputs if posterior.transform is None else posterior.transform.inverse(outputs)
+def shift(posterior: AnyPosterior, points: FloatArray, onto: FloatArray) -> FloatArray:
+    """How far samples are moved along the mean, (n, n_y), from their points onto those of a slice."""
+    if np.array_equal(onto, points):
+        return np.zeros((len(points), len(posterior.output_scale)))
+    return means(posterior, onto) - means(posterior, points)
 
 
-def nearness(kernel: Any, points: FloatArray, along: Path | Choices) -> FloatArray:
-    """Absolute prior correlation (n,) of f at each sample with f at the same x_j on the slice.
-
-    It is 1 on the slice, and is rounded to three digits.
-    """
-    onto = along.onto(points)
+def nearness(kernel: Any, points: FloatArray, onto: FloatArray) -> FloatArray:
+    """Absolute prior correlation (n,) of f at points and at those of a slice, rounded to three digits."""
     if np.array_equal(onto, points):
         return np.ones(len(points))
     cross = np.diagonal(arrays.as_numpy(kernel(points, onto)))
@@ -233,12 +194,14 @@ def nearness(kernel: Any, points: FloatArray, along: Path | Choices) -> FloatArr
     return np.round(np.divide(np.abs(cross), scale, out=np.zeros_like(scale), where=scale > 0), 3)
 
 
-def _curve(posterior: Posterior | CoordinatePosterior, grid: FloatArray, stride: int) -> dict[str, Any]:
+def _curve(posterior: AnyPosterior, grid: FloatArray, stride: int) -> dict[str, Any]:
     """Mean, tubes, variances and noise level along a slice, and densities at every ``stride``-th of its points."""
     parts = posterior.common_uncertainty(grid)
     at = np.arange(0, len(grid), stride)
     transformed = posterior.transform is not None
-    mean = _predicted(posterior, grid)
+    mean = (
+        posterior.distribution(grid, "observation").mean()[:, None] if transformed else means(posterior, grid)
+    )
     # the laws are those of deviations from the mean, except on another scale, or where the estimate is not linear in y
     absolute = transformed or isinstance(posterior, CoordinatePosterior)
     center = mean[:, 0] if absolute else np.zeros(len(grid))
@@ -255,15 +218,13 @@ def _curve(posterior: Posterior | CoordinatePosterior, grid: FloatArray, stride:
         "mean": mean.T,
         "tubes": tubes,
         "variance": {cause: getattr(parts, cause) for cause in causes(posterior)},
-        "level": noise_level(posterior, grid),
+        "level": _noise_level(posterior, grid),
         "at": at,
         "densities": laws,
     }
 
 
-def noise_level(
-    posterior: Posterior | CoordinatePosterior, points: FloatArray
-) -> dict[str, FloatArray] | None:
+def _noise_level(posterior: AnyPosterior, points: FloatArray) -> dict[str, FloatArray] | None:
     """Standard deviation of the noise at points, with the ends of a `COVERAGE` interval; None if it is constant."""
     if posterior.level is None:
         return None
@@ -274,19 +235,12 @@ def noise_level(
     return {"std": std, "low": std * np.exp(-error), "high": std * np.exp(error)}
 
 
-def _predicted(posterior: Posterior | CoordinatePosterior, grid: FloatArray) -> FloatArray:
-    """The prediction of each output, (m, n_y); with a transform, the mean of a new observation."""
-    if posterior.transform is None:
-        return _mean(posterior, grid)
-    return np.asarray(posterior.distribution(grid, "observation").mean())[:, None]
-
-
-def _mean(posterior: Posterior | CoordinatePosterior, grid: FloatArray) -> FloatArray:
+def means(posterior: AnyPosterior, grid: FloatArray) -> FloatArray:
     """Mean of each output, (m, n_y)."""
     return arrays.as_numpy(posterior.mean(grid)).reshape(len(grid), -1)
 
 
-def _bandwidth(posterior: Posterior | CoordinatePosterior, of: str) -> float:
+def _bandwidth(posterior: AnyPosterior, of: str) -> float:
     """Bandwidth of a density that is known from draws only, by the rule of Silverman, in units of its std; otherwise 0."""
     weights = posterior.weights if isinstance(posterior, CoordinatePosterior) else None
     if of == "observation" or not isinstance(weights, DrawnWeights):  # noise makes the density smooth
@@ -317,3 +271,28 @@ def densities(
             found = law.pdf(y)
         density = np.minimum(found, np.where(std > 0, PEAK / std, 0.0))
     return {"y": y.T, "pdf": density.T, "mean": law.mean(), "std": std}
+
+
+def surface(posterior: AnyPosterior, points: FloatArray) -> dict[str, Any] | None:
+    """Mean of each output and standard deviations on a grid over the samples (n, 2); None for other numbers of inputs.
+
+    Entry (i, k) of a grid belongs to ``y[i]`` and ``x[k]``. Standard deviations do not include the scales of the outputs.
+    With a transform, all are on the scale of y, and the mean is that of a new observation.
+    """
+    if points.shape[1] != 2 or not np.all(np.ptp(points, axis=0) > 0):
+        return None
+    x, y = np.linspace(points.min(axis=0), points.max(axis=0), N_SURFACE).T
+    grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
+    if posterior.transform is None:
+        mean, parts = posterior.mean(grid), posterior.common_uncertainty(grid)
+        function, observation = (arrays.as_numpy(part) ** 0.5 for part in (parts.epistemic, parts.total))
+    else:
+        of_y = posterior.distribution(grid, "observation")
+        mean, function, observation = of_y.mean(), posterior.distribution(grid, "function").std(), of_y.std()
+    return {
+        "x": x,
+        "y": y,
+        "mean": np.moveaxis(arrays.as_numpy(mean).reshape(N_SURFACE, N_SURFACE, -1), -1, 0),
+        "function": function.reshape(N_SURFACE, N_SURFACE),
+        "observation": observation.reshape(N_SURFACE, N_SURFACE),
+    }
