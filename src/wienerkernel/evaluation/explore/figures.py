@@ -93,7 +93,8 @@ class Slice:
             curve |= {f"{of}_low": low, f"{of}_high": high}
         self.curve.data = curve
         shown = thinned(len(scene.values), MAX_DATA)
-        near = nearness(posterior.smoother.kernel, scene.points[shown], along.onto(scene.points[shown])) ** 2
+        points = scene.points[shown]
+        near = nearness(posterior.smoother.kernel, points, along.onto(points)) ** 2
         shown, near = shown[near >= VISIBLE], near[near >= VISIBLE]
         y = unit * (scene.values[shown] + self._shift(scene.points[shown]))
         self.data.data = {"x": scene.points[shown, self.j], "y": y, "nearness": near, "row": shown}

@@ -95,8 +95,10 @@ def _resource(name: str) -> str:
 
 def _number(value: float | str | None, spread: float = 0.0) -> str:
     """Four digits, or as many as tell values apart that differ by a small part of their spread; text as it is."""
-    if value is None or isinstance(value, str):
-        return value or "–"
+    if value is None:
+        return "–"
+    if isinstance(value, str):
+        return value
     more = 3 + math.ceil(math.log10(abs(value) / spread)) if spread > 0 and value else 0
     return f"{value:.{min(max(4, more), 15)}g}".replace("-", "−")
 
