@@ -19,8 +19,7 @@ from wienerkernel import (
 from wienerkernel.experiments.system import GAMMA, kernel, truth
 from wienerkernel.kernels.paired import paired
 from wienerkernel.posterior.features import feature_map
-from wienerkernel.posterior.prior_root import PriorRoot
-from wienerkernel.posterior.residual import VisitedResidual
+from wienerkernel.posterior.residual import PriorRoot, VisitedResidual
 
 CRITICAL = 1.628 / np.sqrt(1e5)
 """Kolmogorov's distance of 1e5 draws that is exceeded with probability 1 %."""
@@ -291,7 +290,7 @@ def test_gradients_before_values_and_of_functions_without_derivatives():
 def test_a_hundred_features_of_one_input_are_exact_over_twelve_length_scales():
     X = np.linspace(0, 12, 50)[:, None]
     phi = feature_map(3.0 * RBF(1.0), X, 100, np.random.default_rng(0))
-    np.testing.assert_allclose(phi.values(X) @ phi.values(X).T, 3.0 * RBF(1.0)(X), atol=1e-12)
+    np.testing.assert_allclose(phi(X) @ phi(X).T, 3.0 * RBF(1.0)(X), atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -306,7 +305,7 @@ def test_a_hundred_features_of_one_input_are_exact_over_twelve_length_scales():
 def test_finitely_many_features_are_exact(kernel):
     X = np.random.default_rng(0).normal(size=(20, 2))
     phi = feature_map(kernel, X, "auto", None)
-    np.testing.assert_allclose(phi.values(X) @ phi.values(X).T, kernel(X, X), atol=1e-10)
+    np.testing.assert_allclose(phi(X) @ phi(X).T, kernel(X, X), atol=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -316,7 +315,7 @@ def test_finitely_many_features_are_exact(kernel):
 def test_random_features_approximate_the_kernel(kernel):
     X = np.random.default_rng(0).normal(size=(10, 2))
     phi = feature_map(kernel, X, 200_000, np.random.default_rng(1))
-    np.testing.assert_allclose(phi.values(X) @ phi.values(X).T, kernel(X, X), atol=0.02)
+    np.testing.assert_allclose(phi(X) @ phi(X).T, kernel(X, X), atol=0.02)
 
 
 def test_torch_tensors_give_the_paths_of_numpy_arrays():

@@ -14,7 +14,7 @@ from .._typing import FloatArray
 from ..backend import arrays
 from ..law.progress import shown
 from ..posterior.paths import Functions
-from ..posterior.prior_root import PriorRoot
+from ..posterior.residual import PriorRoot
 from .causes import split_by_cause
 from .parts import Part
 from .rollout import Rollout

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from functools import reduce
+from typing import Any
 
 import numpy as np
 from scipy.special import roots_hermitenorm
@@ -11,28 +12,22 @@ from scipy.special import roots_hermitenorm
 from .._typing import Array, FloatArray
 from ..backend import arrays
 from ..kernels import RBF, Constant, FeatureMap, Kernel, Linear, Power, Product, Sum, spectral
-from ..kernels.base import no_input_gradient
 
-__all__ = ["Features", "feature_map"]
+__all__ = ["feature_map", "slope"]
 
-
-class Features(NamedTuple):
-    """phi, a function of the rows of X, (m, d), with values (m, n_phi), and its derivative by an input."""
-
-    values: Callable[[Array], Array]
-    slopes: Callable[[Array, int], Array]
-
-
+Phi = Callable[[Array], Array]
+"""phi: the rows of X, (m, d), to features (m, n_phi)."""
 MOST = 4096  # features of a product or power of kernels
 MOST_NODES = 150  # nodes of the Gauss rule for one input; it is exact to 1e-12 over 17 length scales
+TINY = 1e-30  # complex step
 
 
-def feature_map(kernel: Kernel, places: Array, features: Any, generator: Any) -> Features | None:
+def feature_map(kernel: Kernel, places: Array, features: Any, generator: Any) -> Phi | None:
     """phi for "auto" (exact or None), None, or a number of Fourier features; TypeError if the kernel has none."""
     if features is None:
         return None
     exact = _exact(kernel)
-    if exact is not None and exact.values(places[:1, :]).shape[1] <= MOST:
+    if exact is not None and exact(places[:1, :]).shape[1] <= MOST:
         return exact
     if isinstance(features, str) and features == "auto":
         return None
@@ -45,77 +40,51 @@ def feature_map(kernel: Kernel, places: Array, features: Any, generator: Any) ->
         variance, scale = one
         nodes, weights = roots_hermitenorm(2 * (min(int(features), MOST_NODES) // 2))
         positive = nodes > 0
-        frequencies, amplitudes = (
-            nodes[positive, None] / scale,
-            np.sqrt(2 * variance * weights[positive] / weights.sum()),
-        )
+        frequencies = nodes[positive, None] / scale
+        amplitudes = np.sqrt(2 * variance * weights[positive] / weights.sum())
     else:
         count = int(features) // 2
         frequencies = spectral.frequencies(kernel, count, d, generator)
         amplitudes = np.full(count, np.sqrt(spectral.prior_variance(kernel) / count))
     center = arrays.namespace(places).mean(places, axis=0)
 
-    def waves(X: Array) -> tuple[Array, Array]:
+    def waves(X: Array) -> Array:
         xp = arrays.namespace(X)
-        angles = (X - center) @ arrays.like(frequencies.T, X)
-        factor = arrays.like(amplitudes, X)
-        return factor * xp.cos(angles), factor * xp.sin(angles)
+        angles, factor = (X - center) @ arrays.like(frequencies.T, X), arrays.like(amplitudes, X)
+        return xp.concat([factor * xp.cos(angles), factor * xp.sin(angles)], axis=1)
 
-    def slopes(X: Array, k: int) -> Array:
-        (cosine, sine), frequency = waves(X), arrays.like(frequencies[:, k], X)
-        return arrays.namespace(X).concat([-frequency * sine, frequency * cosine], axis=1)
-
-    return Features(lambda X: arrays.namespace(X).concat(list(waves(X)), axis=1), slopes)
+    return waves
 
 
-def _exact(kernel: Kernel) -> Features | None:
+def slope(phi: Phi, X: Array, k: int) -> Array:
+    """Derivative of phi by input k, (m, n_phi): phi is analytic, so a tiny complex step is exact."""
+    step = np.zeros(X.shape[1])
+    step[k] = TINY
+    return arrays.namespace(X).imag(phi(X + 1j * arrays.like(step, X))) / TINY
+
+
+def _exact(kernel: Kernel) -> Phi | None:
     """phi of a kernel that has finitely many features, otherwise None."""
     if isinstance(kernel, Constant):
-        return Features(
-            lambda X: arrays.filled((X.shape[0], 1), np.sqrt(kernel.value), X),
-            lambda X, _: arrays.filled((X.shape[0], 1), 0.0, X),
-        )
+        return lambda X: arrays.filled((X.shape[0], 1), np.sqrt(kernel.value), X)
     if isinstance(kernel, Linear):
-
-        def one_input(X: Array, k: int) -> Array:
-            row = np.zeros(X.shape[1])
-            row[k] = 1.0
-            return (0 * X + arrays.like(row, X)) / arrays.like(kernel.length_scale, X)
-
-        return Features(lambda X: X / arrays.like(kernel.length_scale, X), one_input)
+        return lambda X: X / arrays.like(kernel.length_scale, X)
     if isinstance(kernel, FeatureMap):
-
-        def unknown(X: Array, k: int) -> Array:  # noqa: ARG001
-            raise no_input_gradient(kernel)
-
-        return Features(lambda X: kernel.scale * kernel.features(X), unknown)
+        return lambda X: kernel.scale * kernel.features(X)
     if not isinstance(kernel, Sum | Product | Power):
         return None
-    parts = [_exact(part) for part in kernel.kernels]
-    maps = [part for part in parts if part is not None] * (
-        kernel.exponent if isinstance(kernel, Power) else 1
-    )
-    if None in parts or len(maps) > 12:
+    repeats = kernel.exponent if isinstance(kernel, Power) else 1
+    maps = [_exact(part) for part in kernel.kernels] * repeats
+    if None in maps or len(maps) > 12:
         return None
 
-    def joined(columns: list[Array]) -> Array:
+    def joined(X: Array) -> Array:
+        columns, xp = [phi(X) for phi in maps if phi is not None], arrays.namespace(X)
         if isinstance(kernel, Sum):
-            return arrays.namespace(columns[0]).concat(columns, axis=1)
-        result = columns[0]
-        for column in columns[1:]:
-            products = result[:, :, None] * column[:, None, :]
-            result = arrays.namespace(result).reshape(products, (column.shape[0], -1))
-        return result
+            return xp.concat(columns, axis=1)
+        return reduce(lambda a, b: xp.reshape(a[:, :, None] * b[:, None, :], (X.shape[0], -1)), columns)
 
-    def slopes(X: Array, k: int) -> Array:
-        if isinstance(kernel, Sum):
-            return joined([part.slopes(X, k) for part in maps])
-        columns = [part.values(X) for part in maps]
-        return sum(
-            joined([*columns[:i], part.slopes(X, k), *columns[i + 1 :]]) for i, part in enumerate(maps)
-        )
-
-    return Features(lambda X: joined([part.values(X) for part in maps]), slopes)
+    return joined
 
 
 def _single_rbf(kernel: Kernel) -> tuple[float, float] | None:

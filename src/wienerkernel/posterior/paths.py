@@ -9,6 +9,7 @@ values at the points that were visited before, its law at a new point is normal,
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,11 +18,11 @@ from scipy.sparse import csr_array
 
 from .._typing import Array, FloatArray, RandomState
 from ..backend import arrays
+from ..kernels.paired import paired
 from ..noise.base import as_generator
 from ..text import check_choice
-from .features import feature_map
-from .prior_root import PriorRoot
-from .residual import FeatureResidual, VisitedResidual, swapped
+from .features import feature_map, slope
+from .residual import PriorRoot, VisitedResidual, swapped
 
 if TYPE_CHECKING:
     from .posterior import Posterior
@@ -74,28 +75,39 @@ class Functions:
         if smoother.factor.dtype != smoother.places.dtype:
             raise TypeError("sample paths need a model with dtype='float64' or 'float32', not 'mixed'")
         self.smoother, self.n, self.copies = smoother, n, copies
-        self.n_y = smoother.targets.shape[1]
+        self.n_y = n_y = smoother.targets.shape[1]
         means = smoother.samples.means(smoother.targets).T
-        draws = drawn_noise(posterior, n * copies * self.n_y, generator).reshape(-1, *means.shape)
-        values = np.ascontiguousarray((means - draws).reshape(-1, means.shape[1]))
-        coef, trend = smoother.project(arrays.like(values, smoother.factor))
-        xp = arrays.namespace(coef)
-        self._coef = xp.reshape(coef, (n, copies, self.n_y, -1))
-        self._trend = xp.reshape(trend, (n, copies, self.n_y, -1))
-        self._residual: FeatureResidual | VisitedResidual | None = None
+        draws = drawn_noise(posterior, n * copies * n_y, generator)
+        values = means - draws.reshape(
+            n, 1, copies, *means.shape
+        )  # axes: group, draw of r, draw of the noise
+        self._phi: Callable[[Array], Array] | None = None
+        self._residual: VisitedResidual | None = None
         if of == "function":
-            phi = feature_map(smoother.kernel, smoother.places, features, generator)
-            shape = n * copies, self.n_y
-            if phi is None:
-                self._residual = VisitedResidual(smoother, *shape, generator, expected, root)
-            else:
-                self._residual = FeatureResidual(smoother, phi, *shape, generator)
+            self._phi = feature_map(smoother.kernel, smoother.places, features, generator)
+            if self._phi is None:
+                self._residual = VisitedResidual(smoother, n * copies, n_y, generator, expected, root)
+        self._coefs: list[Array] = []
+        if self._phi is not None:  # r(x) = phi(x)'w - a(x)'Phi w, with standard normal w
+            at_places = arrays.as_numpy(self._phi(smoother.places))
+            w = generator.standard_normal((n, copies, 1, n_y, at_places.shape[1]))
+            values = values - w @ at_places.T
+            self._coefs = [arrays.like(w, smoother.places)]
+        rows = np.ascontiguousarray(values.reshape(-1, means.shape[1]))
+        projected = smoother.project(arrays.like(rows, smoother.factor))
+        xp = arrays.namespace(smoother.places)
+        self._coefs = [*(xp.reshape(part, (*values.shape[:-1], -1)) for part in projected), *self._coefs]
+
+    def _basis(self, X: Array, cross: Array) -> list[Array]:
+        """What the coefficients belong to, k(x), h(x) and phi(x), at X (m, d)."""
+        return [cross, self.smoother.trend(X), *([] if self._phi is None else [self._phi(X)])]
 
     def common(self, X: Array) -> Array:
         """Values at X (m, d) of the functions of one copy, (n, n_y, m)."""
         X = arrays.like(X, self.smoother.places)
         cross = self.smoother.cross(X)
-        values = self._coef[:, 0] @ cross.T + self._trend[:, 0] @ self.smoother.trend(X).T
+        pairs = zip(self._coefs, self._basis(X, cross), strict=True)
+        values = sum(coef[:, 0, 0] @ basis.T for coef, basis in pairs)
         return values if self._residual is None else values + self._residual.values(X, cross)
 
     def own(self, X: Array) -> Array:
@@ -103,9 +115,9 @@ class Functions:
         X, xp, c = arrays.like(X, self.smoother.places), arrays.namespace(self.smoother.places), self.copies
         flat = arrays.contiguous(xp.reshape(X, (-1, X.shape[-1])))
         cross = self.smoother.cross(flat)
-        shape = self.n, c, c, X.shape[1] // c**2
-        rows, trend = xp.reshape(cross, (*shape, -1)), xp.reshape(self.smoother.trend(flat), (*shape, -1))
-        values = rows @ swapped(self._coef)[:, None] + trend @ swapped(self._trend)[:, None]
+        shape = self.n, c, c, X.shape[1] // c**2, -1
+        pairs = zip(self._coefs, self._basis(flat, cross), strict=True)
+        values = sum(xp.reshape(basis, shape) @ swapped(coef) for coef, basis in pairs)
         values = xp.reshape(values, (self.n, X.shape[1], self.n_y))
         if self._residual is None:
             return values
@@ -114,22 +126,25 @@ class Functions:
 
     def gradient(self, X: Array, own: bool) -> Array:
         """Gradient of the functions of one copy at X (m, d), or (n, m, d) if ``own``; (n, n_y, m, d)."""
-        X, smoother, xp = (
-            arrays.like(X, self.smoother.places),
-            self.smoother,
-            arrays.namespace(self.smoother.places),
-        )
-        coef, trend = self._coef[:, 0], self._trend[:, 0] @ smoother.trend.gradient
+        X, smoother, xp = arrays.like(X, self.smoother.places), self.smoother, arrays.namespace(X)
+        coef, trend, *weights = (part[:, 0, 0] for part in self._coefs)
         n, m, d = self.n, X.shape[-2], X.shape[-1]
         # functions are differentiated together, or each at its own points
         pairs = [(X[i], coef[i]) for i in range(n)] if own else [(X, xp.reshape(coef, (n * self.n_y, -1)))]
         parts = []
         for at, rows in pairs:
-            weights = xp.broadcast_to(rows[:, None, :], (rows.shape[0], m, rows.shape[1]))
-            parts.append(arrays.like(smoother.kernel.input_pullback(at, smoother.places, weights), X))
+            rows = xp.broadcast_to(rows[:, None, :], (rows.shape[0], m, rows.shape[1]))
+            parts.append(arrays.like(smoother.kernel.input_pullback(at, smoother.places, rows), X))
         gradient = xp.reshape(xp.concat(parts), (n, self.n_y, m, d))
-        gradient = gradient + trend[:, :, None, :]
-        return gradient if self._residual is None else gradient + self._residual.gradient(X)
+        gradient = gradient + (trend @ smoother.trend.gradient)[:, :, None, :]
+        if self._residual is not None:
+            return gradient + self._residual.gradient(X)
+        if self._phi is None:
+            return gradient
+        flat = xp.reshape(X, (-1, d))
+        paired(smoother.kernel, flat[:1, :], flat[:1, :], 0)  # ValueError for functions without derivatives
+        slopes = [xp.reshape(slope(self._phi, flat, k), (*X.shape[:-1], -1)) for k in range(d)]
+        return gradient + xp.stack([weights[0] @ swapped(part) for part in slopes], axis=-1)
 
 
 class SamplePaths:

@@ -1,4 +1,4 @@
-"""The prior part r(x) = f0(x) - a(x)'f0(X) of sample paths, by features or point by point."""
+"""The prior part r(x) = f0(x) - a(x)'f0(X) of sample paths, point by point."""
 
 from __future__ import annotations
 
@@ -11,47 +11,17 @@ from scipy.linalg.lapack import dpstrf
 
 from .._typing import Array
 from ..backend import arrays
+from ..backend.linalg import cholesky, matmul, solve_lower, solve_lower_transposed
 from ..kernels.paired import paired
 from ..smoother import Smoother, times_covariance
-from .features import Features
-from .prior_root import PriorRoot
 
-__all__ = ["FeatureResidual", "VisitedResidual", "swapped"]
+__all__ = ["PriorRoot", "VisitedResidual", "swapped"]
 
 SKIPPED = 0.7
 """A variance below this power of the unit of rounding, relative to k(x, x), is that of a point which the visited ones
 determine: 1e-11 in double precision, 1e-5 in single."""
-
-
-class FeatureResidual:
-    """r(x) = phi(x)'w - a(x)'Phi w, with features phi of the kernel and standard normal w."""
-
-    def __init__(self, smoother: Smoother, phi: Features, n: int, n_y: int, generator: Any) -> None:
-        self.smoother, self.phi = smoother, phi
-        at_places = phi.values(smoother.places)
-        w = generator.standard_normal((n * n_y, at_places.shape[1]))
-        coef, trend = smoother.project(arrays.like(-w @ arrays.as_numpy(at_places).T, smoother.factor))
-        xp = arrays.namespace(coef)
-        parts = xp.concat([coef, trend, arrays.like(w, coef)], axis=1)
-        self._coef = xp.reshape(parts, (n, n_y, -1))
-
-    def values(self, X: Array, cross: Array) -> Array:
-        """r at X (m, d), or of function i at X[i] for X (n, m, d), with the rows k(x), (., U); (n, n_y, m)."""
-        xp = arrays.namespace(X)
-        flat = xp.reshape(X, (-1, X.shape[-1]))
-        basis = xp.concat([cross, self.smoother.trend(flat), self.phi.values(flat)], axis=1)
-        return self._coef @ swapped(xp.reshape(basis, (*X.shape[:-1], -1)))
-
-    def gradient(self, X: Array) -> Array:
-        """Gradient of r at X (m, d), or (n, m, d) for points of their own; (n, n_y, m, d)."""
-        xp, d = arrays.namespace(X), X.shape[-1]
-        flat = arrays.contiguous(xp.reshape(X, (-1, d)))
-        parts = []
-        for k in range(d):
-            rows = [*_slopes(self.smoother, flat, k), self.phi.slopes(flat, k)]
-            basis = xp.reshape(xp.concat(rows, axis=1), (*X.shape[:-1], -1))
-            parts.append(self._coef @ swapped(basis))
-        return xp.stack(parts, axis=-1)
+WORTH = 4
+"""Points per place from which on the root, which takes as long as 4 solves for each place, is worth it."""
 
 
 def _slopes(smoother: Smoother, X: Array, k: int) -> tuple[Array, Array]:
@@ -60,6 +30,53 @@ def _slopes(smoother: Smoother, X: Array, k: int) -> tuple[Array, Array]:
     cross = paired(smoother.kernel, X[:, None, :], smoother.places[None, :, :], k, None)
     trend = smoother.trend.gradient[:, k]
     return arrays.contiguous(cross), xp.broadcast_to(trend, (X.shape[0], trend.shape[0]))
+
+
+class PriorRoot:
+    """One triangular solve for the covariance C of r, instead of two: the factor P at the places, and what a trend needs.
+
+    Without a trend it is C(x, x') = k(x, x') - k(x)'(A + A R A) k(x') with A = (K + R)^-1. If K + R = L L', then
+
+        A + A R A = L^-T S L^-1,   S = I + L^-1 R L^-T,
+
+    and with S = T T', T upper triangular, C = k - v'v' where P v = k(x) and P = L T^-T is lower triangular. All
+    eigenvalues of S are between 1 and 2, since R <= K + R. A trend adds terms with its mismatch d = h(x) - H'A k(x).
+    """
+
+    def __init__(self, smoother: Smoother) -> None:
+        factor, R = smoother.factor, smoother.regularizer
+        xp = arrays.namespace(factor)
+        lower = xp.tril(factor)
+        inverse = solve_lower(factor, arrays.eye(lower))  # L^-T
+        S = arrays.eye(lower) + matmul(times_covariance(arrays.contiguous(inverse.T), R), inverse)
+        flipped = xp.tril(cholesky(arrays.contiguous(xp.flip(S))))
+        rows = solve_lower(flipped, arrays.contiguous(xp.flip(lower, axis=1)))
+        self.root = arrays.contiguous(xp.flip(rows, axis=1))
+        self.trend = bool(smoother.trend.kind)
+        if self.trend:
+            self.information = smoother.trend_information  # H'AH
+            AH = solve_lower_transposed(factor, arrays.copy(smoother.whitened_trend))
+            Q = xp.linalg.solve(self.information, AH)  # (H'AH)^-1 H'A as rows
+            RQ = times_covariance(Q, R)
+            ARQ = solve_lower_transposed(factor, solve_lower(factor, arrays.copy(RQ)))
+            self.AH, self.ARQ = AH.T, ARQ.T
+            self.between = xp.linalg.inv(self.information) - RQ @ Q.T
+
+    @staticmethod
+    def if_worth(smoother: Smoother, points: int) -> PriorRoot | None:
+        """The root, or None for few points."""
+        return PriorRoot(smoother) if points > WORTH * smoother.samples.n_places else None
+
+    def factors(self, cross: Array, basis: Array, prior: Array) -> tuple[Array, Array, Array]:
+        """left, right with C(x, x') = k(x, x') - left(x)'right(x'), and C(x, x); see `VisitedResidual`."""
+        if not self.trend:
+            v = solve_lower(self.root, cross)
+            return v, v, arrays.positive_part(prior - arrays.row_dots(v, v))
+        xp = arrays.namespace(cross)
+        e, d = cross @ self.ARQ, basis - cross @ self.AH
+        v, rest = solve_lower(self.root, cross), e - d @ self.between
+        left, right = xp.concat([v, e, d], axis=1), xp.concat([v, d, rest], axis=1)
+        return left, right, arrays.positive_part(prior - arrays.row_dots(left, right))
 
 
 class VisitedResidual:
@@ -138,14 +155,14 @@ class VisitedResidual:
         return arrays.like(solved, left)
 
     def values(self, X: Array, cross: Array) -> Array:
-        """See `FeatureResidual`; the rows k(x) may be overwritten."""
+        """r at X (m, d), or of function i at X[i] for X (n, m, d); (n, n_y, m). The rows k(x), (., U), may be overwritten."""
         flat = arrays.contiguous(arrays.namespace(X).reshape(X, (-1, X.shape[-1])))
         draw = self._common if X.ndim == 2 else self._own_points
         prior = self.smoother.kernel.diag(flat)
         return draw(X, [None] * X.shape[-2], cross, self.smoother.trend(flat), prior)
 
     def gradient(self, X: Array) -> Array:
-        """See `FeatureResidual`."""
+        """Gradient of r at X (m, d), or (n, m, d) for points of their own; (n, n_y, m, d)."""
         xp, (m, d) = arrays.namespace(X), X.shape[-2:]
         flat = arrays.contiguous(xp.reshape(X, (-1, d)))
         kinds = [k for k in range(d) for _ in range(m)]
