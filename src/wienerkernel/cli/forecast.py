@@ -323,7 +323,7 @@ def _columns(rollout: Rollout, times: FloatArray, interval: float, clock: Column
 
 def _shares(rollout: Rollout) -> dict[str, FloatArray]:
     """Variances by cause, in the order in which figures show them; none of a rollout without causes."""
-    from ..dynamics.plotting import SHOWN
+    from ..dynamics.rollout import SHOWN
 
     known = rollout.causes.shares if rollout.causes is not None else {}
     return {cause: known[cause] for cause in SHOWN if cause in known}
@@ -331,7 +331,7 @@ def _shares(rollout: Rollout) -> dict[str, FloatArray]:
 
 def _summarize(system: Dynamics, rollout: Rollout) -> None:
     """Show the lags, and the variance of the last step by cause."""
-    from ..dynamics.plotting import SHOWN
+    from ..dynamics.rollout import SHOWN
 
     show(f"lags {system.lags[0]}, {len(rollout.states)} paths, {int(rollout.diverged.sum())} diverged")
     if rollout.causes is None:

@@ -57,7 +57,7 @@ def dynamics_to_casadi(dynamics: Dynamics, name: str, callback: Any) -> Any:
     x, u = ca.MX.sym("x", dynamics.n_states * p), ca.MX.sym("u", dynamics.n_inputs * q)
     z, means = ca.vertcat(x, u), []
     for part in dynamics.parts:
-        offset = np.zeros(part.states.stop - part.states.start)
+        offset = np.zeros(part.n_states)
         if part.laws:
             offset = np.array([law.mean() for law in part.laws])
             level = part.posterior.level

@@ -17,7 +17,7 @@ from ..transform import Transform
 from .checks import check_count, check_inputs, check_names, check_start, drawn_start, is_law
 from .parts import as_parts
 from .rollout import Rollout
-from .simulation import Policy, simulate, warn_of_unexplored
+from .simulation import Policy, simulate
 from .trajectories import check_lags, check_trajectories, fitted, split_trajectories, transformed
 from .tube import Tube
 
@@ -116,10 +116,14 @@ class Dynamics:
         return [part.model for part in self.parts]
 
     @property
-    def _lag_transforms(self) -> tuple[Transform | None, ...]:
+    def transforms(self) -> tuple[Transform | None, ...]:
+        """The scale on which each state is predicted."""
+        return tuple(part.transform for part in self.parts for _ in range(part.n_states))
+
+    @property
+    def lag_transforms(self) -> tuple[Transform | None, ...]:
         """How past states are transformed before the models see them, for each state."""
-        found = [part.transform for part in self.parts for _ in range(part.states.start, part.states.stop)]
-        return tuple(found) if self.lags_transformed else (None,) * self.n_states
+        return self.transforms if self.lags_transformed else (None,) * self.n_states
 
     def __repr__(self) -> str:
         return f"<Dynamics: {self.n_states} states, {self.n_inputs} inputs, lags {self.lags}, learns the {self.learns}>"
@@ -256,12 +260,12 @@ class Dynamics:
         history = check_start(x0, self.n_states, self.lags[0])[0]
         p, q = self.lags
         states = [history[0]]
-        history = transformed(history, self._lag_transforms)
+        history = transformed(history, self.lag_transforms)
         for k in range(steps):
             z = np.concatenate([history.ravel(), values[k : k + q][::-1].ravel()])
             state = self._mean(z[None])[0] if np.all(np.isfinite(z)) else np.full(self.n_states, np.nan)
             states.append(state)
-            history = np.concatenate([transformed(state[None], self._lag_transforms), history[: p - 1]])
+            history = np.concatenate([transformed(state[None], self.lag_transforms), history[: p - 1]])
         return np.array(states)
 
     def _mean(self, Z: FloatArray) -> FloatArray:
@@ -349,7 +353,7 @@ class Dynamics:
         values, steps = check_inputs(inputs, steps, self.n_inputs, self.lags[1], policy=True)
         random_start = is_law(x0)
         found = None if random_start else check_start(x0, self.n_states, self.lags[0])
-        if found is not None and not np.all(np.isfinite(transformed(found, self._lag_transforms))):
+        if found is not None and not np.all(np.isfinite(transformed(found, self.lag_transforms))):
             raise ValueError(f"x0 must lie in the domain of the models' transforms, got {x0!r}")
 
         def start(n: int, generator: Any) -> FloatArray:
@@ -357,34 +361,19 @@ class Dynamics:
                 return np.broadcast_to(found, (n, *found.shape[1:]))
             return drawn_start(x0, n, self.n_states, self.lags[0], generator)
 
-        result = simulate(
-            self.parts,
+        return simulate(
+            self,
             start,
             values,
             steps,
             n_paths,
-            lags=self.lags,
-            lag_transforms=self._lag_transforms,
-            increment=self.learns == "increment",
             random_start=random_start,
             causes=causes,
-            names=self.state_names,
             of=of,
             features=features,
             verbose=verbose,
             generator=generator,
         )
-
-        def inputs_of(k: int) -> FloatArray:
-            q = self.lags[1]
-            if callable(values):
-                states = np.nan_to_num(result.states[:, k])  # a policy need not know paths that have diverged
-                return np.broadcast_to(np.asarray(values(k, states), dtype=float), (n_paths, self.n_inputs))
-            return np.broadcast_to(values[k : k + q][::-1].ravel(), (n_paths, self.n_inputs * q))
-
-        if of == "function":
-            warn_of_unexplored(self.parts, result, inputs_of, self.lags[0], self._lag_transforms)
-        return result
 
     def forecast(self, steps: int | None = None, inputs: ArrayLike | None = None, **options: Any) -> Rollout:
         """Simulate from the end of the last trajectory that the system was fitted to.

@@ -20,22 +20,19 @@ __all__ = ["Part", "as_parts"]
 
 @dataclass(frozen=True)
 class Part:
-    """A fitted model and the states that it predicts.
-
-    Parameters
-    ----------
-    model : WienerKernelRegressor
-    states : slice
-    laws : tuple of Noise
-        Law of the process noise of each state; empty for none.
-    own : bool
-        Whether that is the noise of the model, with its level and the scales of the outputs.
-    """
+    """A fitted model and the states that it predicts."""
 
     model: WienerKernelRegressor
     states: slice
     laws: tuple[Noise, ...]
+    """Law of the process noise of each state; empty for none."""
     own: bool
+    """Whether that is the noise of the model, with its level and the scales of the outputs."""
+
+    @property
+    def n_states(self) -> int:
+        """Number of states."""
+        return int(self.states.stop - self.states.start)
 
     @property
     def posterior(self) -> Posterior:

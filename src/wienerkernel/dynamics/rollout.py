@@ -9,15 +9,25 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._typing import FloatArray
+from ..palette import CAUSES, LIGHT, pyplot
+from ..text import check_probability
 from .causes import Causes
 from .checks import step_number
-from .state_law import StateDistribution, empirical
+from .state_law import StateDistribution
 
 if TYPE_CHECKING:
     from ..noise import Noise
     from ..transform import Transform
 
-__all__ = ["Rollout"]
+__all__ = ["SHOWN", "Rollout"]
+
+SHOWN = {
+    "noise": (CAUSES["noise"], LIGHT["estimate"]),
+    "model": (CAUSES["model"], LIGHT["function"]),
+    "process": (CAUSES["aleatoric"], LIGHT["observation"]),
+    "initial": ("initial state", LIGHT["initial"]),
+}
+"""Names and colors of the causes, from the inner tube outward."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +60,7 @@ class Rollout:
     names: tuple[str, ...]
     _laws: tuple[Noise | None, ...]
     _transforms: tuple[Transform | None, ...]
-    _last: tuple[FloatArray, FloatArray, FloatArray]
+    _last: FloatArray  # base, location and scale of the law of each state, (3, n_paths, steps + 1, n_x)
 
     def __repr__(self) -> str:
         n, steps, n_x = self.states.shape
@@ -80,10 +90,9 @@ class Rollout:
             Of shape (n_x,).
         """
         k = step_number(step, self.steps)
-        if k == 0:
-            return empirical(self.states[:, 0])
-        base, location, scale = (part[:, k - 1] for part in self._last)
-        return StateDistribution(self.states[:, k], self._laws, base, location, scale, self._transforms)
+        laws = self._laws if k else (None,) * len(self.names)  # the initial states are what they are
+        base, location, scale = self._last[:, :, k]
+        return StateDistribution(self.states[:, k], laws, base, location, scale, self._transforms)
 
     def quantiles(self, levels: ArrayLike) -> FloatArray:
         """Quantiles of every state at every step.
@@ -120,6 +129,36 @@ class Rollout:
         -------
         ndarray of n_x matplotlib Axes
         """
-        from .plotting import plot_rollout
+        n_x = len(self.names)
+        check_probability("coverage", coverage)
+        if ax is None:
+            ax = pyplot().subplots(
+                n_x, 1, figsize=(7, 0.8 + 2.4 * n_x), sharex=True, squeeze=False, layout="constrained"
+            )[1]
+        axes = np.ravel(ax)
+        if len(axes) != n_x:
+            raise ValueError(f"ax must be {n_x} axes, one for each state, got {len(axes)}")
+        steps = np.arange(self.steps + 1)
+        low, middle, high = np.moveaxis(self.quantiles([(1 - coverage) / 2, 0.5, (1 + coverage) / 2]), -1, 0)
+        for i, axis in enumerate(axes):
+            for name, share in reversed(self._cumulative(i).items()):
+                label, color = SHOWN.get(name, (f"{coverage:.0%} of the paths", LIGHT["observation"]))
+                lower, upper = (middle[:, i] + share * (end[:, i] - middle[:, i]) for end in (low, high))
+                axis.fill_between(steps, lower, upper, color=color, lw=0, label=label)
+            axis.plot(steps, middle[:, i], color=LIGHT["mean"], label="median")
+            axis.set_ylabel(self.names[i])
+            axis.margins(x=0)
+        axes[-1].set_xlabel("step")
+        handles, labels = axes[0].get_legend_handles_labels()
+        axes[0].legend(handles[::-1], labels[::-1], frameon=False, fontsize=8)
+        return axes
 
-        return plot_rollout(self, coverage, ax)
+    def _cumulative(self, state: int) -> dict[str, Any]:
+        """Width of the tube up to each cause, relative to the whole: roots of the cumulative Shapley shares."""
+        if self.causes is None:
+            return {"all": np.ones(self.steps + 1)}
+        known = self.causes.shares
+        shares = {name: np.maximum(known[name][:, state], 0.0) for name in SHOWN if name in known}
+        total = np.maximum(sum(shares.values()), np.finfo(float).tiny)
+        sums = np.cumsum(list(shares.values()), axis=0)
+        return dict(zip(shares, np.sqrt(sums / total), strict=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +22,9 @@ from .trajectories import transformed
 
 if TYPE_CHECKING:
     from ..transform import Transform
+    from .dynamics import Dynamics
 
-__all__ = ["Policy", "simulate", "warn_of_unexplored"]
+__all__ = ["Policy", "simulate"]
 
 Policy = Callable[[int, FloatArray], ArrayLike]
 """Inputs (m, n_u) from the step k and states (m, n_x)."""
@@ -40,18 +41,14 @@ EXAMINED = 256
 
 
 def simulate(
-    parts: Sequence[Part],
+    system: Dynamics,
     start: Callable[[int, Any], FloatArray],
-    inputs: FloatArray | Policy | None,
+    inputs: FloatArray | Policy,
     steps: int,
     n_paths: int,
     *,
-    lags: tuple[int, int],
-    lag_transforms: tuple[Transform | None, ...],
-    increment: bool,
     random_start: bool,
     causes: bool,
-    names: tuple[str, ...],
     of: str,
     features: Any,
     verbose: bool,
@@ -59,14 +56,16 @@ def simulate(
 ) -> Rollout:
     """Simulate; ``start`` draws n initial histories (n, p, n_x), latest first.
 
-    A history holds what the models see: past states, on the scale of ``lag_transforms``.
+    A history holds what the models see: past states, on the scale of the system's ``lag_transforms``.
     """
+    parts, q, n_x = system.parts, system.lags[1], system.n_states
     factors = ["model", "noise", *["process"] * bool(parts[0].laws), *["initial"] * random_start]
-    bits = np.array(list(product((0, 1) if causes else (0,), repeat=len(factors))), dtype=int)
-    n_x, vertices = parts[-1].states.stop, len(bits)
     copies = 2 if causes else 1
+    bits = np.array(list(product(range(copies), repeat=len(factors))), dtype=int)
+    vertices = len(bits)
     outcomes = np.full((n_paths, vertices, steps + 1, n_x), np.nan)
-    last = tuple(np.zeros((n_paths, steps, n_x)) for _ in range(3))
+    last = np.zeros((3, n_paths, steps + 1, n_x))
+    examined = np.empty((min(n_paths, EXAMINED), steps, parts[0].model.n_features_in_))
     points = steps * vertices // copies
     sizes = [points * (part.posterior.smoother.samples.n_places + points) for part in parts]
     roots = [_root(part, of, features, n_paths * copies * points) for part in parts]
@@ -75,62 +74,42 @@ def simulate(
 
     def runs() -> Iterator[tuple[slice, None]]:
         for rows in arrays.slices(n_paths, chunk):
-            group = _Group(
-                parts,
-                rows.stop - rows.start,
-                bits,
-                factors,
-                copies,
-                of,
-                features,
-                points,
-                roots,
-                lag_transforms,
-                generator,
-            )
-            initial = group.spread(start, generator, lags[0])
-            history, state = transformed(initial, lag_transforms), initial[:, :, 0]
+            n = rows.stop - rows.start
+            functions = [
+                Functions(part.posterior, n, of, features, generator, copies, points, root)
+                for part, root in zip(parts, roots, strict=True)
+            ]
+            group = _Group(system, functions, factors, bits, generator)
+            initial = group.spread(start(n * copies, generator))
+            history, state = transformed(initial, system.lag_transforms), initial[:, :, 0]
             outcomes[rows, :, 0] = state
-            recent = inputs[: lags[1] - 1][::-1] if isinstance(inputs, np.ndarray) else np.empty((0, 0))
+            recent = inputs[: q - 1][::-1] if isinstance(inputs, np.ndarray) else np.empty((0, 0))
             for k in range(steps):
-                u = _inputs_at(inputs, k, lags[1], state)
-                before = np.broadcast_to(recent.ravel(), (*u.shape[:2], recent.size))
-                past = np.concatenate([u, before], axis=2)
-                recent = np.concatenate([u[0, :1], recent])[: lags[1] - 1] if lags[1] > 1 else recent
-                base = state if increment else np.zeros_like(state)
-                state, seen, *parts_of_law = group.step(history, past, base, generator)
+                u = _inputs_at(inputs, k, q, state)
+                before = np.broadcast_to(recent.ravel(), (n, vertices, recent.size))
+                recent = np.concatenate([u[0, :1], recent])[: q - 1] if q > 1 else recent
+                Z = np.concatenate([history.reshape(n, vertices, -1), u, before], axis=2)
+                examined[rows, k] = Z[: max(0, len(examined) - rows.start), 0]
+                base = state if system.learns == "increment" else np.zeros_like(state)
+                state, seen, *law = group.step(Z, base, generator)
                 outcomes[rows, :, k + 1] = state
-                for array, values in zip(last, (base[:, 0], *parts_of_law), strict=True):
-                    array[rows, k] = values
+                last[:, rows, k + 1] = base[:, 0], *law
                 history = np.concatenate([seen[:, :, None], history[:, :, :-1]], axis=2)
-                yield slice(0, rows.start * steps + (k + 1) * (rows.stop - rows.start)), None
+                yield slice(0, rows.start * steps + (k + 1) * n), None
 
     for _ in shown(runs(), n_paths * steps, verbose, "steps of paths"):
         pass
-    transforms = _transforms(parts)
     diverged = np.any(np.isnan(outcomes), axis=(1, 2, 3))
-    _report_divergence(outcomes, diverged, names)
+    _report_divergence(outcomes, diverged, system.state_names)
     split = None
     if causes and np.count_nonzero(~diverged) > 1:
-        split = split_by_cause(_on_scales(outcomes[~diverged], transforms), tuple(factors), generator)
+        split = split_by_cause(_on_scales(outcomes[~diverged], system.transforms), tuple(factors), generator)
+    if of == "function":
+        _warn_of_unexplored(system, examined)
     states = outcomes[:, 0].copy()
-    laws = tuple(
-        law for part in parts for law in (part.laws or (None,) * (part.states.stop - part.states.start))
-    )
-    return Rollout(
-        states,
-        np.any(np.isnan(states), axis=(1, 2)),
-        split,
-        names,
-        laws,
-        transforms,
-        (last[0], last[1], last[2]),
-    )
-
-
-def _transforms(parts: Sequence[Part]) -> tuple[Transform | None, ...]:
-    """Of each state."""
-    return tuple(part.transform for part in parts for _ in range(part.states.stop - part.states.start))
+    laws = tuple(law for part in parts for law in (part.laws or (None,) * part.n_states))
+    gone = np.any(np.isnan(states), axis=(1, 2))
+    return Rollout(states, gone, split, system.state_names, laws, system.transforms, last)
 
 
 def _bounds(data: FloatArray, factor: Any) -> tuple[FloatArray, FloatArray]:
@@ -162,54 +141,40 @@ class _Group:
     """n groups of paths that are simulated together, with one rollout for each combination of copies of the causes."""
 
     def __init__(
-        self,
-        parts: Sequence[Part],
-        n: int,
-        bits: Any,
-        factors: list[str],
-        copies: int,
-        of: str,
-        features: Any,
-        points: int,
-        roots: list[PriorRoot | None],
-        lag_transforms: tuple[Transform | None, ...],
-        generator: Any,
+        self, system: Dynamics, functions: list[Functions], factors: list[str], bits: Any, generator: Any
     ) -> None:
-        self.parts, self.n, self.copies, self.bits, self.factors = parts, n, copies, bits, factors
-        self.lag_transforms = lag_transforms  # the scales on which the models see past states
-        self.functions = [
-            Functions(part.posterior, n, of, features, generator, copies, points, root)
-            for part, root in zip(parts, roots, strict=True)
-        ]
-        self.nodes = [part.draw_nodes(n * copies, generator).reshape(n, copies) for part in parts]
+        self.system, self.functions, self.factors, self.bits = system, functions, factors, bits
+        self.n, self.copies = functions[0].n, functions[0].copies
+        parts, shape = system.parts, (self.n, self.copies)
+        self.nodes = [part.draw_nodes(self.n * self.copies, generator).reshape(shape) for part in parts]
         places = arrays.as_numpy(parts[0].posterior.smoother.places)
         self.center, self.limit = _bounds(places, DIVERGED)
-        states = [x if T is None else T.inverse(x) for x, T in zip(places.T, lag_transforms, strict=False)]
-        factor = [DIVERGED if T is None else DIVERGED_TRANSFORMED for T in _transforms(parts)]
+        states = [
+            x if T is None else T.inverse(x) for x, T in zip(places.T, system.lag_transforms, strict=False)
+        ]
+        factor = [DIVERGED if T is None else DIVERGED_TRANSFORMED for T in system.transforms]
         self.state_center, self.state_limit = _bounds(np.stack(states, axis=1), np.array(factor))
 
     def _copy(self, cause: str) -> Any:
         """Which copy of a cause each combination has."""
         return self.bits[:, self.factors.index(cause)] if cause in self.factors else self.bits[:, 0] * 0
 
-    def spread(self, start: Callable[[int, Any], FloatArray], generator: Any, lags: int) -> FloatArray:
-        """Initial histories (n, V, p, n_x)."""
-        drawn = start(self.n * self.copies, generator).reshape(self.n, self.copies, lags, -1)
-        return drawn[:, self._copy("initial")]
+    def spread(self, drawn: FloatArray) -> FloatArray:
+        """Initial histories (n, V, p, n_x) from those of the copies, (n copies, p, n_x)."""
+        return drawn.reshape(self.n, self.copies, *drawn.shape[1:])[:, self._copy("initial")]
 
     def step(
-        self, history: FloatArray, past: FloatArray, base: FloatArray, generator: Any
+        self, Z: FloatArray, base: FloatArray, generator: Any
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Next states and what models see of them, (n, V, n_x); location and scale of their law for the first combination,
-        (n, n_x).
+        """Next states and what models see of them, (n, V, n_x), from rows z (n, V, d); location and scale of their law
+        for the first combination, (n, n_x).
         """
-        n, vertices, _, n_x = history.shape
-        Z = np.concatenate([history.reshape(n, vertices, -1), past], axis=2)
+        n, vertices, n_x = base.shape
         lost = ~np.all(np.abs(Z - self.center) < self.limit, axis=2)  # also where it is NaN
         Z = np.where(lost[:, :, None], self.center, Z)
         flat, copy = Z.reshape(n * vertices, -1), self._copy("process")
         state, values, location, scale = (np.empty((n, vertices, n_x)) for _ in range(4))
-        for part, functions, nodes in zip(self.parts, self.functions, self.nodes, strict=True):
+        for part, functions, nodes in zip(self.system.parts, self.functions, self.nodes, strict=True):
             at = part.states
             location[:, :, at] = arrays.as_numpy(functions.own(Z)) * part.posterior.output_scale
             value, scale[:, :, at] = location[:, :, at], 0.0
@@ -222,16 +187,14 @@ class _Group:
         state = state + base
         near = np.abs(state - self.state_center) < self.state_limit
         gone = lost | ~np.all(near, axis=2)
-        seen = _on_scales(state, self.lag_transforms, values)
+        seen = _on_scales(state, self.system.lag_transforms, values)
         state[gone] = seen[gone] = np.nan
         return state, seen, location[:, 0], scale[:, 0]
 
 
-def _inputs_at(inputs: FloatArray | Policy | None, k: int, q: int, states: FloatArray) -> FloatArray:
+def _inputs_at(inputs: FloatArray | Policy, k: int, q: int, states: FloatArray) -> FloatArray:
     """Inputs of step k for states (n, V, n_x): (n, V, n_u)."""
     n, vertices, n_x = states.shape
-    if inputs is None:
-        return np.empty((n, vertices, 0))
     if isinstance(inputs, np.ndarray):
         return np.broadcast_to(inputs[k + q - 1], (n, vertices, inputs.shape[1]))
     alive = np.all(np.isfinite(states), axis=2).ravel()
@@ -263,42 +226,30 @@ def _report_divergence(outcomes: FloatArray, diverged: Any, names: tuple[str, ..
     )
 
 
-def warn_of_unexplored(
-    parts: Sequence[Part],
-    rollout: Rollout,
-    inputs_of: Callable[[int], FloatArray],
-    lags: int,
-    lag_transforms: tuple[Transform | None, ...],
-) -> None:
-    """Warn if more than 5 % of the paths are unrelated to the data, naming state and step."""
-    kernel = parts[0].posterior.smoother.kernel
+def _warn_of_unexplored(system: Dynamics, examined: FloatArray) -> None:
+    """Warn if more than 5 % of the paths, with rows z (n, steps, d), are unrelated to the data, naming state and step."""
+    smoother = system.parts[0].posterior.smoother
+    kernel, places = smoother.kernel, arrays.as_numpy(smoother.places)
     if kernel._prior is None:  # not a function of the distance from the data
         return
-    smoother = parts[0].posterior.smoother
-    places = arrays.as_numpy(smoother.places)
     low, high = places.min(axis=0), places.max(axis=0)
     spans = np.where(high > low, high - low, 1.0)
-    some = rollout.states[:EXAMINED]
-    for k in range(lags - 1, rollout.steps):
-        past = [_on_scales(some[:, k - i], lag_transforms, np.nan) for i in range(lags)]
-        Z = np.hstack([*past, inputs_of(k)[: len(some)]])
+    for k in range(examined.shape[1]):
+        Z = examined[:, k]
         Z = Z[np.all(np.isfinite(Z), axis=1)]
         if not len(Z):
             return
-        correlation = (
-            np.max(np.abs(arrays.as_numpy(smoother.cross(arrays.like(Z, smoother.places)))), axis=1)
-            / kernel._prior
-        )
-        far = correlation < UNRELATED
+        cross = arrays.as_numpy(smoother.cross(arrays.like(Z, smoother.places)))
+        far = np.max(np.abs(cross), axis=1) / kernel._prior < UNRELATED
         if np.mean(far) > 0.05:
             away = np.maximum(Z[far] - high, low - Z[far]).clip(min=0) / spans
-            column = int(np.argmax(away.mean(axis=0)))
-            n_x = len(rollout.names)
-            kind = f"state {rollout.names[column % n_x]}" if column < n_x * lags else "an input"
+            column, n_x = int(np.argmax(away.mean(axis=0))), system.n_states
+            state = f"state {system.state_names[column % n_x]}"
             warnings.warn(
-                f"at step {k}, {np.mean(far):.0%} of the paths are many length scales away from all data: {kind} "
-                f"has values from {Z[:, column].min():.3g} to {Z[:, column].max():.3g}, the data from "
-                f"{low[column]:.3g} to {high[column]:.3g}; the model knows nothing there",
+                f"at step {k}, {np.mean(far):.0%} of the paths are many length scales away from all data: "
+                f"{state if column < n_x * system.lags[0] else 'an input'} has values from {Z[:, column].min():.3g} to "
+                f"{Z[:, column].max():.3g}, the data from {low[column]:.3g} to {high[column]:.3g}; the model knows "
+                "nothing there",
                 UserWarning,
                 stacklevel=4,
             )

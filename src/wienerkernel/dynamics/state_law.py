@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -57,12 +57,8 @@ class StateDistribution:
         if not np.any(kept):
             raise ValueError("all paths have diverged by this step: only earlier ones have a distribution")
         self.states = states[kept]
-        self._columns = [
-            _Column(
-                self.states[:, i], laws[i], base[kept, i], location[kept, i], scale[kept, i], transforms[i]
-            )
-            for i in range(states.shape[1])
-        ]
+        numbers = (values[kept].T for values in (states, base, location, scale))
+        self._columns = [_Column(*column) for column in zip(*numbers, laws, transforms, strict=True)]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -113,20 +109,16 @@ class StateDistribution:
         return np.sqrt(self.var())
 
 
+@dataclass(frozen=True)
 class _Column:
     """The law of one state."""
 
-    def __init__(
-        self,
-        states: FloatArray,
-        law: Noise | None,
-        base: FloatArray,
-        location: FloatArray,
-        scale: FloatArray,
-        transform: Transform | None,
-    ) -> None:
-        self.states, self.law, self.base = states, law, base
-        self.location, self.scale, self.transform = location, scale, transform
+    states: FloatArray
+    base: FloatArray
+    location: FloatArray
+    scale: FloatArray
+    law: Noise | None
+    transform: Transform | None
 
     def _mean_over_paths(self, function: Callable[[FloatArray], FloatArray], x: FloatArray) -> FloatArray:
         flat, step = x.ravel(), max(1, BLOCK // max(len(self.states), 1))
@@ -149,9 +141,9 @@ class _Column:
 
     def sf(self, x: FloatArray) -> FloatArray:
         law = self.law
-        return (
-            1 - self.cdf(x) if law is None else self._mean_over_paths(lambda y: law.sf(self._standard(y)), x)
-        )
+        if law is None:
+            return 1 - self.cdf(x)
+        return self._mean_over_paths(lambda y: law.sf(self._standard(y)), x)
 
     def pdf(self, x: FloatArray) -> FloatArray:
         law = self.law
@@ -176,13 +168,13 @@ class _Column:
         low, high = np.min(values, axis=1), np.max(values, axis=1)
         inside = np.isfinite(low) & np.isfinite(high) & (low < high)
         start, stop = np.where(inside, low, 0.0), np.where(inside, high, 1.0)
-        margin = 1e-9 * (stop - start)
-        level = q.ravel()
-        found = elementwise.find_root(self._excess, (start - margin, stop + margin), args=(level,))
-        return np.where(inside, found.x, np.where(np.isfinite(low), high, low)).reshape(q.shape)
+        bracket = start - 1e-9 * (stop - start), stop + 1e-9 * (stop - start)
 
-    def _excess(self, x: FloatArray, level: FloatArray) -> FloatArray:
-        return self.cdf(x) - level
+        def excess(x: FloatArray, level: FloatArray) -> FloatArray:
+            return self.cdf(x) - level
+
+        found = elementwise.find_root(excess, bracket, args=(q.ravel(),))
+        return np.where(inside, found.x, np.where(np.isfinite(low), high, low)).reshape(q.shape)
 
     def moments(self) -> tuple[float, float]:
         """Mean and variance; with the exact moments of the noise where there is no transform."""
@@ -190,9 +182,3 @@ class _Column:
             return float(self.states.mean()), float(self.states.var())
         center = self.base + self.location + self.scale * self.law.mean()
         return float(center.mean()), float(center.var() + self.law.var() * np.mean(self.scale**2))
-
-
-def empirical(states: FloatArray) -> StateDistribution:
-    """The law of the states of the paths themselves."""
-    nothing: list[Any] = [None] * states.shape[1]
-    return StateDistribution(states, nothing, 0 * states, states, 0 * states, nothing)
