@@ -11,7 +11,7 @@ import numpy as np
 from .._typing import FloatArray
 from ..backend import arrays
 from ..kernels import Constant, Kernel, Linear, Matern, Periodic, Power, Product, RationalQuadratic, Sum
-from ..kernels.stationary import SquaredExponential, _Stationary
+from ..kernels.stationary import SquaredExponential
 from ..posterior import Posterior
 
 if TYPE_CHECKING:
@@ -57,14 +57,12 @@ def dynamics_to_casadi(dynamics: Dynamics, name: str, callback: Any) -> Any:
     x, u = ca.MX.sym("x", dynamics.n_states * p), ca.MX.sym("u", dynamics.n_inputs * q)
     z, means = ca.vertcat(x, u), []
     for part in dynamics.parts:
-        offset = np.zeros(part.n_states)
-        if part.laws:
-            offset = np.array([law.mean() for law in part.laws])
+        offset = np.array([law.mean() for law in part.laws] or [0.0])
+        if part.own:
             level = part.posterior.level
-            varies = getattr(level, "varies", level is not None)
-            if part.own and varies and np.any(offset != 0):
+            if getattr(level, "varies", level is not None) and np.any(offset != 0):
                 raise ValueError("to_casadi needs a constant noise level, or noise of mean 0")
-            offset = offset * (part.posterior.output_scale if part.own else 1.0)
+            offset = offset * part.posterior.output_scale
         inner = model_to_casadi(part.posterior, f"{name}_model", ("mean",), callback)
         dynamics._callbacks.append(inner)  # CasADi does not keep callbacks alive
         means.append(inner(z) + ca.DM(offset))
@@ -78,13 +76,13 @@ def _expressions(posterior: Posterior, z: Any, wanted: tuple[str, ...]) -> list[
     """Mean, V and P2 (n_y,) as expressions of z: products with matrices that are computed here."""
     ca, smoother = casadi(), posterior.smoother
     places = arrays.as_numpy(smoother.places).astype(np.float64)
-    k, scale = _values(smoother.kernel, z, places), ca.DM(posterior.output_scale)
+    (k, prior), scale = _values(smoother.kernel, z, places), ca.DM(posterior.output_scale)
     h = _trend(smoother, z)
     mean = ca.mtimes(_matrix(smoother.dual).T, k)
     if smoother.trend.kind:
         mean = mean + ca.mtimes(_matrix(smoother.trend_coefficients).T, h)
     found = {"mean": mean * scale}
-    if set(wanted) > {"mean"} or "mean" not in wanted:
+    if set(wanted) != {"mean"}:
         inverse = _matrix(smoother.inverse)
         b, solved = ca.mtimes(inverse, k), 0
         if smoother.trend.kind:
@@ -97,7 +95,7 @@ def _expressions(posterior: Posterior, z: Any, wanted: tuple[str, ...]) -> list[
             further = samples.collapsed(posterior.input_noise.variance)
             gain = gain + (further if gain.ndim == 1 else np.diag(further))
         # P2 = k(x, x) - b'(k + R b) + s'h, as in the conditioning of sample paths
-        model = _prior(smoother.kernel, z) - ca.dot(b, k + _times(samples.regularizer, b))
+        model = prior - ca.dot(b, k + _times(samples.regularizer, b))
         if smoother.trend.kind:
             model = model + ca.dot(solved, h)
         found["noise"] = ca.dot(b, _times(gain, b)) * scale**2
@@ -121,18 +119,14 @@ def _trend(smoother: Any, z: Any) -> Any:
 
 
 @singledispatch
-def _values(kernel: Kernel, z: Any, places: FloatArray) -> Any:  # noqa: ARG001
-    """k(z, places), (U,)."""
+def _values(kernel: Kernel, z: Any, places: FloatArray) -> tuple[Any, Any]:  # noqa: ARG001
+    """k(z, places), (U,), and k(z, z)."""
     raise TypeError(f"{type(kernel).__name__} has no expression for CasADi; use callback=True")
 
 
-@singledispatch
-def _prior(kernel: Kernel, z: Any) -> Any:  # noqa: ARG001
-    """k(z, z)."""
-    raise TypeError(f"{type(kernel).__name__} has no expression for CasADi; use callback=True")
-
-
-def _squares(kernel: Any, z: Any, places: FloatArray, distance: Any) -> Any:
+def _squares(
+    kernel: Any, z: Any, places: FloatArray, distance: Any = lambda difference, _: difference
+) -> Any:
     scales = np.broadcast_to(np.asarray(kernel.length_scale, dtype=float), places.shape[1])
     return kernel._factor * sum(
         (distance(z[i] - casadi().DM(places[:, i]), i) / scales[i]) ** 2 for i in range(len(scales))
@@ -140,76 +134,48 @@ def _squares(kernel: Any, z: Any, places: FloatArray, distance: Any) -> Any:
 
 
 @_values.register
-def _(kernel: SquaredExponential, z: Any, places: FloatArray) -> Any:
-    return casadi().exp(_squares(kernel, z, places, lambda difference, _: difference))
+def _(kernel: SquaredExponential, z: Any, places: FloatArray) -> tuple[Any, Any]:
+    return casadi().exp(_squares(kernel, z, places)), 1.0
 
 
 @_values.register
-def _(kernel: Periodic, z: Any, places: FloatArray) -> Any:
+def _(kernel: Periodic, z: Any, places: FloatArray) -> tuple[Any, Any]:
     ca, periods = casadi(), np.broadcast_to(np.asarray(kernel.period, dtype=float), places.shape[1])
-    return ca.exp(
-        _squares(kernel, z, places, lambda difference, i: 2 * ca.sin(np.pi / periods[i] * difference))
-    )
+    waves = _squares(kernel, z, places, lambda difference, i: 2 * ca.sin(np.pi / periods[i] * difference))
+    return ca.exp(waves), 1.0
 
 
 @_values.register
-def _(kernel: Matern, z: Any, places: FloatArray) -> Any:
+def _(kernel: Matern, z: Any, places: FloatArray) -> tuple[Any, Any]:
     ca = casadi()
-    q = _squares(kernel, z, places, lambda difference, _: difference)
+    q = _squares(kernel, z, places)
     s = ca.sqrt(q + 1e-300)  # its derivative at 0 is finite, and multiplied by 0
-    return {0.5: 1, 1.5: 1 + s, 2.5: 1 + s + q / 3}[kernel.nu] * ca.exp(-s)
+    return {0.5: 1, 1.5: 1 + s, 2.5: 1 + s + q / 3}[kernel.nu] * ca.exp(-s), 1.0
 
 
 @_values.register
-def _(kernel: RationalQuadratic, z: Any, places: FloatArray) -> Any:
+def _(kernel: RationalQuadratic, z: Any, places: FloatArray) -> tuple[Any, Any]:
     ca = casadi()
-    return ca.exp(-kernel.alpha * ca.log1p(_squares(kernel, z, places, lambda difference, _: difference)))
+    return ca.exp(-kernel.alpha * ca.log1p(_squares(kernel, z, places))), 1.0
 
 
 @_values.register
-def _(kernel: Linear, z: Any, places: FloatArray) -> Any:
-    return casadi().mtimes(places / np.asarray(kernel.length_scale) ** 2, z)
+def _(kernel: Linear, z: Any, places: FloatArray) -> tuple[Any, Any]:
+    ca, scales = casadi(), np.broadcast_to(np.asarray(kernel.length_scale, dtype=float), places.shape[1])
+    return ca.mtimes(places / scales**2, z), ca.sumsqr(z / ca.DM(scales))
 
 
 @_values.register
-def _(kernel: Constant, z: Any, places: FloatArray) -> Any:  # noqa: ARG001
-    return casadi().MX(np.full(len(places), kernel.value))
+def _(kernel: Constant, z: Any, places: FloatArray) -> tuple[Any, Any]:  # noqa: ARG001
+    return casadi().MX(np.full(len(places), kernel.value)), kernel.value
 
 
 @_values.register(Sum)
 @_values.register(Product)
 @_values.register(Power)
-def _(kernel: Any, z: Any, places: FloatArray) -> Any:
-    return _composed(kernel, [_values(part, z, places) for part in kernel.kernels])
-
-
-@_prior.register
-def _(kernel: _Stationary, z: Any) -> Any:  # noqa: ARG001
-    return 1.0
-
-
-@_prior.register
-def _(kernel: Linear, z: Any) -> Any:
-    scales = np.broadcast_to(np.asarray(kernel.length_scale, dtype=float), z.shape[0])
-    return casadi().sumsqr(z / casadi().DM(scales))
-
-
-@_prior.register
-def _(kernel: Constant, z: Any) -> Any:  # noqa: ARG001
-    return kernel.value
-
-
-@_prior.register(Sum)
-@_prior.register(Product)
-@_prior.register(Power)
-def _(kernel: Any, z: Any) -> Any:
-    return _composed(kernel, [_prior(part, z) for part in kernel.kernels])
-
-
-def _composed(kernel: Any, parts: list[Any]) -> Any:
-    if isinstance(kernel, Power):
-        return parts[0] ** kernel.exponent
-    return parts[0] + parts[1] if isinstance(kernel, Sum) else parts[0] * parts[1]
+def _(kernel: Any, z: Any, places: FloatArray) -> tuple[Any, Any]:
+    cross, prior = zip(*(_values(part, z, places) for part in kernel.kernels), strict=True)
+    return kernel._f(*cross), kernel._f(*prior)
 
 
 def _callback(posterior: Posterior, name: str, wanted: tuple[str, ...]) -> Any:
