@@ -91,9 +91,8 @@ def _expressions(posterior: Posterior, z: Any, wanted: tuple[str, ...]) -> list[
             b = b + ca.mtimes(AH, solved)
         samples = smoother.samples
         gain = float(posterior.noise.var()) * samples.gain
-        if posterior.input_noise is not None:
-            further = samples.collapsed(posterior.input_noise.variance)
-            gain = gain + (further if gain.ndim == 1 else np.diag(further))
+        for further in posterior.input_covariance():
+            gain = gain + (_matrix(further) if gain.ndim == 1 else np.diag(_matrix(further)))
         # P2 = k(x, x) - b'(k + R b) + s'h, as in the conditioning of sample paths
         model = prior - ca.dot(b, k + _times(samples.regularizer, b))
         if smoother.trend.kind:

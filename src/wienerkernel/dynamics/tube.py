@@ -22,6 +22,7 @@ from ..backend import arrays
 from ..law import LinearCombination
 from ..noise import Noise
 from ..posterior import Uncertainty
+from ..posterior.distribution import combination
 from .checks import step_number
 
 if TYPE_CHECKING:
@@ -110,44 +111,32 @@ class Tube:
             found.append((part, arrays.as_numpy(weights), arrays.as_numpy(covariance), scale))
         return found
 
-    def _terms(
-        self, p: FloatArray
-    ) -> tuple[list[tuple[Noise, FloatArray, Any]], list[tuple[Noise, FloatArray, Any]], FloatArray]:
-        """Laws, weights and counts of the noise in the data and of the process noise, and the variance of the prior part.
-
-        ``p`` has the shape (..., steps, n_x); weights have the shape (..., J).
-        """
-        data: list[tuple[Noise, FloatArray, Any]] = []
-        process: list[tuple[Noise, FloatArray, Any]] = []
+    def _terms(self, p: FloatArray) -> tuple[dict[str, list[tuple[Noise, FloatArray, Any]]], FloatArray]:
+        """Laws, weights (..., J) and counts of the noise by cause, and variance of the prior part, for p (..., steps, n_x)."""
+        terms: dict[str, list[tuple[Noise, FloatArray, Any]]] = {"noise": [], "process": []}
         variance: FloatArray = np.zeros(p.shape[:-2])
         for part, weights, covariance, scale in self._at_nominal:
-            posterior, samples = part.posterior, part.posterior.smoother.samples
+            posterior = part.posterior
             for i, state in enumerate(range(part.states.start, part.states.stop)):
                 q = p[..., state] * posterior.output_scale[i]
-                flat = (q @ weights).reshape(-1, weights.shape[1])
-                for number, (law, term) in enumerate(posterior.terms):
-                    columns, counts = samples.per_noise(flat, *([term] if number else []))
-                    data.append((law, -columns.reshape(*q.shape[:-1], -1), counts))
+                for law, w, counts in posterior.noise_terms((q @ weights).reshape(-1, weights.shape[1])):
+                    terms["noise"].append((law, w.reshape(*q.shape[:-1], -1), counts))
                 if part.laws:
-                    process.append(
-                        (part.laws[i], p[..., state] * scale[:, i], np.ones(self.steps, dtype=int))
-                    )
+                    terms["process"].append((part.laws[i], p[..., state] * scale[:, i], np.ones(self.steps)))
                 variance = variance + np.maximum(np.einsum("...j,jl,...l->...", q, covariance, q), 0.0)
-        return data, process, variance
+        return terms, variance
 
     def _law(self, p: FloatArray, center: FloatArray) -> LinearCombination:
-        data, process, variance = self._terms(p)
+        terms, variance = self._terms(p)
         joined: dict[Noise, list[tuple[FloatArray, Any]]] = {}
-        for law, weights, counts in [*data, *process]:
+        for law, weights, counts in [*terms["noise"], *terms["process"]]:
             joined.setdefault(law, []).append((weights, counts))
             center = center - law.mean() * (weights @ counts)
-        return LinearCombination(
-            list(joined),
-            [np.concatenate([w for w, _ in terms], axis=-1) for terms in joined.values()],
-            counts=[np.concatenate([n for _, n in terms]) for terms in joined.values()],
-            loc=center,
-            normal_std=np.sqrt(variance),
-        )
+        merged = [
+            (law, np.concatenate([w for w, _ in parts], axis=-1), np.concatenate([n for _, n in parts]))
+            for law, parts in joined.items()
+        ]
+        return combination(merged, loc=center, normal_std=np.sqrt(variance))
 
     def law(self, direction: ArrayLike) -> LinearCombination:
         """The law of h'x_k for all steps.
@@ -197,12 +186,12 @@ class Tube:
             ``noise`` is the noise in the data, ``model`` unexplored inputs, ``aleatoric`` the process noise.
         """
         p = self._propagated(np.eye(self.mean.shape[1]))[:, step_number(step, self.steps)]
-        data, process, variance = self._terms(p)
+        terms, model = self._terms(p)
         noise, aleatoric = (
-            sum((law.var() * (w**2 @ n) for law, w, n in terms), np.zeros(len(p)))
-            for terms in (data, process)
+            sum((law.var() * (w**2 @ counts) for law, w, counts in terms[cause]), np.zeros(len(p)))
+            for cause in ("noise", "process")
         )
-        return Uncertainty(np.asarray(noise), variance, np.asarray(aleatoric))
+        return Uncertainty(noise, model, aleatoric)
 
     def tightening(self, direction: ArrayLike, eps: ArrayLike) -> FloatArray:
         """By how much to tighten the constraint h'x_k <= b for it to hold with probability 1 - eps, at every step.

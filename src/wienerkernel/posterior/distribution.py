@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._typing import FloatArray, IntArray, RandomState
+from .._typing import FloatArray, RandomState
 from ..backend import arrays
 from ..chaos import ChaosForm
 from ..law import LinearCombination
@@ -23,7 +23,7 @@ from ..text import check_choice
 if TYPE_CHECKING:
     from .posterior import Posterior
 
-__all__ = ["OF", "PredictiveDistribution"]
+__all__ = ["OF", "PredictiveDistribution", "combination"]
 
 OF = ("estimate", "function", "observation")  # the three random variables at x
 
@@ -78,18 +78,18 @@ class PredictiveDistribution:
         self.scale = posterior.output_scale
         self._posterior = posterior
         self._X = X
-        laws, weights, counts, loc = _noise_of_estimate(posterior, arrays.as_numpy(weights))
-        self._estimate: dict[str, Any] = {"noise": laws, "weights": weights, "counts": counts, "loc": loc}
+        terms = posterior.noise_terms(arrays.as_numpy(weights))
+        loc = -sum(law.mean() * (w @ counts) for law, w, counts in terms)
+        self._estimate = terms, loc
         std = 0.0 if of == "estimate" else np.sqrt(arrays.as_numpy(model))
         probabilities: FloatArray = np.ones(1)
         if of == "observation":
-            self._fresh = observation_scale(posterior.level, X, noise_scale)
-            scale, probabilities = self._fresh
-            own = np.broadcast_to(weights[0], (len(scale), *weights[0].shape))
+            scale, probabilities = self._fresh = observation_scale(posterior.level, X, noise_scale)
+            (noise, own, counts), *others = terms
+            own = np.broadcast_to(own, (len(scale), *own.shape))
             own = np.concatenate([own, scale[..., None]], axis=-1)
-            weights = [own if len(scale) > 1 else own[0], *weights[1:]]
-            counts = [np.append(counts[0], 1), *counts[1:]]
-        law = LinearCombination(laws, weights, counts=counts, loc=loc, normal_std=std, verbose=verbose)
+            terms = [(noise, own if len(scale) > 1 else own[0], np.append(counts, 1)), *others]
+        law = combination(terms, loc=loc, normal_std=std, verbose=verbose)
         self.law: LinearCombination | MixedLaw = (
             law if len(probabilities) == 1 else MixedLaw(law, probabilities)
         )
@@ -153,9 +153,7 @@ class PredictiveDistribution:
     def pdf(self, y: ArrayLike, **options: Any) -> Any:
         """Density at y."""
         result = self._evaluate(self.law.pdf, y, True, **options)
-        return (
-            tuple(part / self.scale for part in result) if isinstance(result, tuple) else result / self.scale
-        )
+        return tuple(r / self.scale for r in result) if isinstance(result, tuple) else result / self.scale
 
     def logpdf(self, y: ArrayLike, **options: Any) -> Any:
         """Logarithm of the density at y."""
@@ -195,18 +193,7 @@ class PredictiveDistribution:
         return self.mu + self._spread(lower), self.mu + self._spread(upper)
 
     def rvs(self, size: int = 1, random_state: RandomState = None) -> FloatArray:
-        """Draw sample functions: one draw of the noise in the data is one function on all of X.
-
-        Parameters
-        ----------
-        size : int
-            Number of functions.
-        random_state : int, numpy Generator or RandomState, or None
-
-        Returns
-        -------
-        ndarray of shape (size, m) or (size, m, n_y)
-        """
+        """Draws of functions, (size, m) or (size, m, n_y): one draw of the noise in the data is one on all of X."""
         generator = as_generator(random_state)
         outputs = [self._draw(size, generator) for _ in range(self.mu.size // self._X.shape[0])]
         return (np.stack(outputs, axis=-1) * self.scale).reshape(size, *self.shape) + self.mu
@@ -224,7 +211,8 @@ class PredictiveDistribution:
 
     def _draw_estimate(self, size: int, generator: Any) -> FloatArray:
         """Draws of the estimate minus ``mu``, (size, m)."""
-        return LinearCombination(**self._estimate).rvs(size, random_state=generator)
+        terms, loc = self._estimate
+        return combination(terms, loc=loc).rvs(size, random_state=generator)
 
     @cached_property
     def _model_root(self) -> FloatArray:
@@ -242,13 +230,7 @@ class PredictiveDistribution:
         return self._posterior.chaos(self._X)
 
 
-def _noise_of_estimate(
-    posterior: Posterior, weights: FloatArray
-) -> tuple[list[Noise], list[FloatArray], list[IntArray], FloatArray]:
-    """Laws, weights (m, J), counts (J,) and offset of Yhat - mu = -sum_i a_i (M_i - m0), for all noise of the samples."""
-    own, *others = posterior.terms
-    per_noise = posterior.smoother.samples.per_noise
-    found = [per_noise(weights), *(per_noise(weights, scale) for _, scale in others)]
-    laws = [own.law, *(law for law, _ in others)]
-    loc = sum(law.mean() * (w @ n) for law, (w, n) in zip(laws, found, strict=True))
-    return laws, [-w for w, _ in found], [n for _, n in found], np.asarray(loc)
+def combination(terms: Sequence[tuple[Noise, FloatArray, Any]], **options: Any) -> LinearCombination:
+    """The law of a sum of terms, each with its law, weights and counts."""
+    laws, weights, counts = zip(*terms, strict=True)
+    return LinearCombination(laws, weights, counts=counts, **options)

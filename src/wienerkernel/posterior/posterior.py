@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .._typing import Array, FloatArray
+from .._typing import Array, FloatArray, IntArray
 from ..backend import arrays
 from ..chaos import ChaosForm, Expansion, lift, two_term
 from ..kernels import FeatureMap
@@ -97,13 +97,22 @@ class Posterior(PosteriorMethods):
         own = NoiseTerm(self.noise, self.smoother.samples.scale)
         return (own, *(() if self.input_noise is None else self.input_noise.terms))
 
+    def noise_terms(self, weights: FloatArray) -> list[tuple[Noise, FloatArray, IntArray]]:
+        """Laws, w (m, J) and counts (J,) in Yhat - mu = sum_j w_j (M_j - E M_j), from the places' weights (m, U)."""
+        per_noise = self.smoother.samples.per_noise
+        own, *others = self.terms
+        found = [
+            (own.law, *per_noise(weights)),
+            *((law, *per_noise(weights, scale)) for law, scale in others),
+        ]
+        return [(law, -w, counts) for law, w, counts in found]
+
     def input_covariance(self) -> tuple[Array, ...]:
         """Variance of the places' means that the noise on the inputs causes, (U,); empty without it."""
         if self.input_noise is None:
             return ()
-        return (
-            arrays.like(self.smoother.samples.collapsed(self.input_noise.variance), self.smoother.places),
-        )
+        collapsed = self.smoother.samples.collapsed(self.input_noise.variance)
+        return (arrays.like(collapsed, self.smoother.places),)
 
     def observed(self) -> FloatArray:
         """The samples on the scale of the model, (D, n_y), with the mean of their noise."""
@@ -177,14 +186,10 @@ class Posterior(PosteriorMethods):
         scale = arrays.like(self.output_scale[:, None], mean)
         return PredictionGradient(scale * mean, scale**2 * noise[:, None, :], scale**2 * model[:, None, :])
 
-    @property
-    def _distribution_type(self) -> type[PredictiveDistribution]:
-        return PredictiveDistribution
-
     def _law(
         self, X: FloatArray, of: str, verbose: bool, noise_scale: FloatArray | None
     ) -> PredictiveDistribution:
-        return self._distribution_type(self, X, of, verbose, noise_scale)
+        return PredictiveDistribution(self, X, of, verbose, noise_scale)
 
     def leave_one_out(self) -> LeaveOneOut:
         """Predict each sample from all others."""

@@ -22,7 +22,7 @@ from ..chaos.recurrence import finite_atoms
 from ..law import LinearCombination
 from ..law.mixed import MixedLaw
 from ..noise import Noise
-from .distribution import PredictiveDistribution
+from .distribution import PredictiveDistribution, combination
 from .input_noise import as_input_noise
 from .parts import Uncertainty
 from .posterior import Posterior, PosteriorMethods
@@ -188,16 +188,13 @@ class RandomPrediction(PredictiveDistribution):
         self.mu = probabilities @ means
         self._X = nodes._X[: means.shape[1]]
         # an uncertain noise level is a mixture itself, whose parts come first
-        levels, law = (
-            (nodes.law.probabilities, nodes.law.law)
-            if isinstance(nodes.law, MixedLaw)
-            else (np.ones(1), nodes.law)
-        )
+        law: Any = nodes.law
+        levels: FloatArray = np.ones(1)
+        if isinstance(law, MixedLaw):
+            law, levels = law.law, law.probabilities
         shape = len(levels) * q, means.shape[1]
-        self.at_nodes = LinearCombination(
-            [noise for noise, _, _ in law.terms],
-            [weights.reshape(*shape, -1) for _, weights, _ in law.terms],
-            counts=[counts for _, _, counts in law.terms],
+        self.at_nodes = combination(
+            [(noise, weights.reshape(*shape, -1), counts) for noise, weights, counts in law.terms],
             loc=law.loc.reshape(shape) + np.tile(means - self.mu, (len(levels), 1)),
             normal_std=law.normal_std.reshape(shape),
         )

@@ -33,7 +33,7 @@ def _slopes(smoother: Smoother, X: Array, k: int) -> tuple[Array, Array]:
 
 
 class PriorRoot:
-    """One triangular solve for the covariance C of r, instead of two: the factor P at the places, and what a trend needs.
+    """One triangular solve for the covariance C of r, instead of two: the factor P, and what a trend needs.
 
     Without a trend it is C(x, x') = k(x, x') - k(x)'(A + A R A) k(x') with A = (K + R)^-1. If K + R = L L', then
 
@@ -155,11 +155,10 @@ class VisitedResidual:
         return arrays.like(solved, left)
 
     def values(self, X: Array, cross: Array) -> Array:
-        """r at X (m, d), or of function i at X[i] for X (n, m, d); (n, n_y, m). The rows k(x), (., U), may be overwritten."""
+        """r at X (m, d), or of function i at X[i] for X (n, m, d); (n, n_y, m). Overwrites the rows k(x), (., U)."""
         flat = arrays.contiguous(arrays.namespace(X).reshape(X, (-1, X.shape[-1])))
-        draw = self._common if X.ndim == 2 else self._own_points
         prior = self.smoother.kernel.diag(flat)
-        return draw(X, [None] * X.shape[-2], cross, self.smoother.trend(flat), prior)
+        return self._drawn(X, [None] * X.shape[-2], cross, self.smoother.trend(flat), prior)
 
     def gradient(self, X: Array) -> Array:
         """Gradient of r at X (m, d), or (n, m, d) for points of their own; (n, n_y, m, d)."""
@@ -177,12 +176,13 @@ class VisitedResidual:
         cross, basis = (together([part[i] for part in slopes]) for i in range(2))
         prior = together([paired(self.smoother.kernel, flat, flat, k, k) for k in range(d)])
         at = xp.concat([X] * d, axis=-2)
-        draw = self._common if X.ndim == 2 else self._own_points
-        r = draw(at, list(kinds), cross, basis, prior)
+        r = self._drawn(at, list(kinds), cross, basis, prior)
         return swapped(xp.reshape(r, (self.n, self.n_y, d, m)))
 
-    def _common(self, X: Array, kinds: list[int | None], cross: Array, basis: Array, prior: Array) -> Array:
-        """r or its derivatives at X (m, d), with the rows that `_factors` needs; (n, n_y, m)."""
+    def _drawn(self, X: Array, kinds: list[int | None], cross: Array, basis: Array, prior: Array) -> Array:
+        """r or its derivatives at X (m, d) or (n, m, d), with the rows that `_factors` needs; (n, n_y, m)."""
+        if X.ndim == 3:
+            return self._own_points(X, kinds, cross, basis, prior)
         xp = arrays.namespace(X)
         if self.visited:
 

@@ -67,23 +67,18 @@ class TransformedDistribution(PredictiveDistribution):
         return shortest(self.ppf, self.isf, np.asarray(confidence, dtype=float), self.shape)
 
     def rvs(self, size: int = 1, random_state: RandomState = None) -> FloatArray:
-        """Draws of shape (size, m) or (size, m, n_y): one draw of the noise in the data is one function on all of X."""
         return self.transform.inverse(self.base.rvs(size, random_state))
 
     @cached_property
     def _rule(self) -> tuple[FloatArray, FloatArray]:
         """Nodes on the scale of T(y) and weights of a Gauss rule for the law, each (*shape, k)."""
-        law, nodes, weights = self.base.law, *rule_of(self._parts)
-        if isinstance(law, MixedLaw):
+        law, mixed = self.base.law, isinstance(self.base.law, MixedLaw)
+        nodes, weights = rule_of(law.law if mixed else law)
+        if mixed:
             nodes, weights = np.moveaxis(nodes, 0, -1), np.moveaxis(weights, 0, -1) * law.probabilities
             nodes, weights = (values.reshape(*law.shape, -1) for values in (nodes, weights))
         scale = np.broadcast_to(self.base.scale, law.shape)[..., None]
         return self.base.mean()[..., None] + scale * (nodes - law.mean()[..., None]), weights
-
-    @property
-    def _parts(self) -> Any:
-        """The law on the scale of T(y), or those that it is a mixture of."""
-        return self.base.law.law if isinstance(self.base.law, MixedLaw) else self.base.law
 
     def _central(self, order: int) -> FloatArray:
         """Central moment, by a Gauss rule from the exact cumulants."""

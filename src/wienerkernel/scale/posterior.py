@@ -39,10 +39,12 @@ class ApproximatePosterior(Posterior):
 
     mean_and_epistemic = PosteriorMethods.mean_and_epistemic
 
-    @property
-    def _distribution_type(self) -> type[PredictiveDistribution]:
-        smoother: Any = self.smoother
-        return NeighborDistribution if isinstance(smoother, NeighborSmoother) else PredictiveDistribution
+    def _law(
+        self, X: FloatArray, of: str, verbose: bool, noise_scale: FloatArray | None
+    ) -> PredictiveDistribution:
+        neighbors = isinstance(self.smoother, NeighborSmoother)
+        kind = NeighborDistribution if neighbors else PredictiveDistribution
+        return kind(self, X, of, verbose, noise_scale)
 
     def mean_and_covariance(self, X: Array) -> tuple[Array, Array]:
         """Estimate of f, and the covariance of the function values at the rows of X, (m, m) or (m, m, n_y)."""
