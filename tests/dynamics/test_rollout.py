@@ -578,3 +578,35 @@ def test_bad_arguments_are_refused():
     with pytest.raises(ValueError, match="ax must be 2 axes"):
         run.plot(ax=matplotlib.figure.Figure().add_subplot())
     np.testing.assert_array_equal(run.quantiles(0.5), run.quantiles([0.5]))
+
+
+@pytest.mark.parametrize("process_noise", [None, False])
+def test_tails_and_moments_of_a_state_agree_with_its_distribution_function(process_noise):
+    X = np.linspace(-2, 2, 9)[:, None]
+    model = WienerKernelRegressor(RBF(1.0), noise="gamma(2, scale=0.1)", tuning=None).fit(
+        X, 0.8 * np.sin(X[:, 0])
+    )
+    r = Dynamics(model, process_noise=process_noise).rollout([1.0], steps=2, n_paths=300, random_state=0)
+    law = r.distribution(2)
+    x = law.ppf(np.linspace(0.01, 0.99, 99)[:, None])
+    np.testing.assert_allclose(law.sf(x), 1 - law.cdf(x), atol=1e-12)
+    np.testing.assert_allclose(law.interval(0.9), (x[4], x[94]), rtol=1e-6)
+    np.testing.assert_allclose(law.std() ** 2, r.var()[2])
+    assert law.mean()[0] == pytest.approx(x.mean(), abs=0.02)
+    assert law.std()[0] == pytest.approx(x.std(), rel=0.1)
+    assert r.distribution(0).cdf([[0.999], [1.0]]).tolist() == [[0.0], [1.0]]
+    assert repr(law) == "<StateDistribution: 1 states, 300 paths>"
+
+
+def test_a_policy_is_asked_once_in_each_step():
+    rng = np.random.default_rng(0)
+    Z = rng.uniform(-1, 1, (20, 2))
+    model = WienerKernelRegressor(RBF(1.0), noise="norm(0, 0.1)", tuning=None).fit(Z, 0.5 * Z[:, 0])
+    asked = []
+
+    def policy(k, x):
+        asked.append(k)
+        return -0.1 * x
+
+    Dynamics(model).rollout([0.5], policy, 4, n_paths=10, random_state=0)
+    assert asked == [0, 1, 2, 3]

@@ -244,7 +244,8 @@ class Optimizer:
             pool = np.concatenate([pool, self.seeds])
             ends = np.array(self.safety.interval(self.model, pool)) * sign
             lower, optimistic = ends if sign > 0 else ends[::-1]
-            safe = self._is_seed(pool) | (lower >= sign * self.safety.threshold)
+            seeds = np.any(np.all(pool[:, None, :] == self.seeds, axis=2), axis=1)
+            safe = seeds | (lower >= sign * self.safety.threshold)
             if not safe.any():
                 raise NoSafePointError(
                     f"no point is certified to be safe: the best certificate is {sign * lower.max():.4g}, the threshold "
@@ -260,9 +261,6 @@ class Optimizer:
             value, index = self._from_law(pool, sign)
         best = int(np.argmax(value))
         return pool[index[best]].copy(), float(value[best])
-
-    def _is_seed(self, pool: FloatArray) -> NDArray[np.bool_]:
-        return np.asarray(np.any(np.all(pool[:, None, :] == self.seeds, axis=2), axis=1))
 
     def _from_law(self, pool: FloatArray, sign: float) -> tuple[FloatArray, NDArray[np.intp]]:
         """Acquisition from the exact law of f(x) at the most promising points of the pool, and their indices."""

@@ -135,6 +135,6 @@ def _checked_policy(policy: Policy, n_u: int) -> Policy:
             raise ValueError(
                 f"the policy must return inputs of shape ({len(x)}, {n_u}) or ({n_u},), got {u.shape}"
             )
-        return u[:, None] if column else u
+        return np.broadcast_to(u[:, None] if column else u, (len(x), n_u))
 
     return checked

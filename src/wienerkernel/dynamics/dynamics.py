@@ -176,8 +176,12 @@ class Dynamics:
         2
         """
         states, inputs, ahead = check_trajectories(X, U)
-        names = {"state_names": state_names, "input_names": input_names}
-        options = {"learns": learns, "process_noise": process_noise, **names}
+        options = {
+            "learns": learns,
+            "process_noise": process_noise,
+            "state_names": state_names,
+            "input_names": input_names,
+        }
         all_lags = [check_lags(value) for value in lags] if isinstance(lags, list) else [check_lags(lags)]
         models = list(model) if isinstance(model, list | tuple) else [model]
         models = [WienerKernelRegressor() if one is None else one for one in models]
@@ -195,21 +199,17 @@ class Dynamics:
             models, alike = fitted(data[0], data[1], lag, one, learns)
             return cls(models, lags=lag, lags_transformed=alike, **options)
 
-        def final(lag: tuple[int, int], one: Any) -> Dynamics:
-            found = system((states, inputs), lag, one)
-            x, u = states[-1], inputs[-1]
-            u = u if len(u) == len(x) else np.concatenate([u, u[-1:]])
-            kept = max(lag[0], RECENT * horizon, RECENT_AT_LEAST)
-            found.origin, found.horizon = (x[-kept:].copy(), np.concatenate([u[-lag[1] :], ahead])), horizon
-            return found
-
-        if len(pairs) == 1:
-            return final(*pairs[0])
-        early, late = split_trajectories(states, inputs, max(max(lag) for lag in all_lags) + horizon)
-        errors = []
-        for lag, one in pairs:
-            errors.append(system(early, lag, one).simulation_error(*late, horizon=horizon))
-        return final(*pairs[int(np.nanargmin(errors))])
+        pair = pairs[0]
+        if len(pairs) > 1:
+            early, late = split_trajectories(states, inputs, max(max(lag) for lag in all_lags) + horizon)
+            errors = [system(early, *pair).simulation_error(*late, horizon=horizon) for pair in pairs]
+            pair = pairs[int(np.nanargmin(errors))]
+        found, (p, q) = system((states, inputs), *pair), pair[0]
+        x, u = states[-1], inputs[-1]
+        u = u if len(u) == len(x) else np.concatenate([u, u[-1:]])
+        kept = max(p, RECENT * horizon, RECENT_AT_LEAST)
+        found.origin, found.horizon = (x[-kept:].copy(), np.concatenate([u[-q:], ahead])), horizon
+        return found
 
     def simulation_error(self, X: Any, U: Any = None, *, horizon: int = 10) -> float:
         """Root mean squared error of free runs of the mean, over all states in units of their standard deviation.
@@ -271,14 +271,8 @@ class Dynamics:
     def _mean(self, Z: FloatArray) -> FloatArray:
         """Mean of the next states for rows z, (m, n_x)."""
         with np.errstate(over="ignore", invalid="ignore"):
-            mean = np.concatenate([self._part_mean(part, Z) for part in self.parts], axis=1)
+            mean = np.concatenate([part.mean(Z) for part in self.parts], axis=1)
         return mean + Z[:, : self.n_states] if self.learns == "increment" else mean
-
-    @staticmethod
-    def _part_mean(part: Any, Z: FloatArray) -> FloatArray:
-        if part.transform is None:
-            return np.asarray(part.mean(Z))
-        return np.asarray(part.model.predict(Z)).reshape(len(Z), -1)
 
     def value_and_jacobian(self, z: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Mean of the next state and its derivative, in the shapes of l4acados' ``ResidualModel``.

@@ -60,9 +60,10 @@ class Part:
         return np.asarray(row[:, None] * self.posterior.output_scale)
 
     def mean(self, Z: FloatArray) -> FloatArray:
-        """Mean of what the model predicts at the rows of Z, with that of the process noise; (m, n)."""
-        mean = self.posterior.mean(Z)
-        values = arrays.as_numpy(mean).reshape(len(Z), -1)
+        """Mean of the prediction at the rows of Z, with that of the process noise, on the scale of y; (m, n)."""
+        if self.transform is not None:
+            return np.asarray(self.model.predict(Z)).reshape(len(Z), -1)
+        values = arrays.as_numpy(self.posterior.mean(Z)).reshape(len(Z), -1)
         if not self.laws:
             return values
         return np.asarray(values + self.noise_scale(Z) * np.array([law.mean() for law in self.laws]))
@@ -87,7 +88,8 @@ def as_parts(model: Any, process_noise: Any) -> tuple[Part, ...]:
     models = list(model) if isinstance(model, list | tuple) else [model]
     if not models:
         raise ValueError("model must be a fitted model, or a list with one for each state; got an empty list")
-    parts, start = [], 0
+    parts: list[tuple[WienerKernelRegressor, slice]] = []
+    start = 0
     for k, one in enumerate(models):
         if not isinstance(one, WienerKernelRegressor):
             raise TypeError(
@@ -104,11 +106,9 @@ def as_parts(model: Any, process_noise: Any) -> tuple[Part, ...]:
         parts.append((one, slice(start, start + n)))
         start += n
     if process_noise is None:
-        return tuple(
-            Part(one, states, (one.noise_,) * (states.stop - states.start), True) for one, states in parts
-        )
+        return tuple(Part(one, at, (one.noise_,) * (at.stop - at.start), True) for one, at in parts)
     if process_noise is False:
-        return tuple(Part(one, states, (), False) for one, states in parts)
+        return tuple(Part(one, at, (), False) for one, at in parts)
     several = isinstance(process_noise, list | tuple) and not np.issubdtype(
         np.asarray(process_noise).dtype, np.number
     )

@@ -166,8 +166,8 @@ class _Group:
     def step(
         self, Z: FloatArray, base: FloatArray, generator: Any
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Next states and what models see of them, (n, V, n_x), from rows z (n, V, d); location and scale of their law
-        for the first combination, (n, n_x).
+        """From rows z (n, V, d): next states and what models see of them, (n, V, n_x), and location and scale of their
+        law for the first combination, (n, n_x).
         """
         n, vertices, n_x = base.shape
         lost = ~np.all(np.abs(Z - self.center) < self.limit, axis=2)  # also where it is NaN
@@ -199,8 +199,7 @@ def _inputs_at(inputs: FloatArray | Policy, k: int, q: int, states: FloatArray) 
         return np.broadcast_to(inputs[k + q - 1], (n, vertices, inputs.shape[1]))
     alive = np.all(np.isfinite(states), axis=2).ravel()
     flat = states.reshape(-1, n_x)
-    values = np.asarray(inputs(k, np.where(alive[:, None], flat, 0.0)), dtype=float)
-    values = np.broadcast_to(values, (len(flat), values.shape[-1] if values.ndim else 1))
+    values = np.asarray(inputs(k, np.where(alive[:, None], flat, 0.0)))
     if not np.all(np.isfinite(values[alive])):
         row = int(np.flatnonzero(alive & ~np.all(np.isfinite(values), axis=1))[0])
         raise ValueError(
@@ -227,7 +226,7 @@ def _report_divergence(outcomes: FloatArray, diverged: Any, names: tuple[str, ..
 
 
 def _warn_of_unexplored(system: Dynamics, examined: FloatArray) -> None:
-    """Warn if more than 5 % of the paths, with rows z (n, steps, d), are unrelated to the data, naming state and step."""
+    """Warn if more than 5 % of the paths, of rows z (n, steps, d), are unrelated to the data: state and step."""
     smoother = system.parts[0].posterior.smoother
     kernel, places = smoother.kernel, arrays.as_numpy(smoother.places)
     if kernel._prior is None:  # not a function of the distance from the data
@@ -245,11 +244,11 @@ def _warn_of_unexplored(system: Dynamics, examined: FloatArray) -> None:
             away = np.maximum(Z[far] - high, low - Z[far]).clip(min=0) / spans
             column, n_x = int(np.argmax(away.mean(axis=0))), system.n_states
             state = f"state {system.state_names[column % n_x]}"
+            kind = state if column < n_x * system.lags[0] else "an input"
             warnings.warn(
                 f"at step {k}, {np.mean(far):.0%} of the paths are many length scales away from all data: "
-                f"{state if column < n_x * system.lags[0] else 'an input'} has values from {Z[:, column].min():.3g} to "
-                f"{Z[:, column].max():.3g}, the data from {low[column]:.3g} to {high[column]:.3g}; the model knows "
-                "nothing there",
+                f"{kind} has values from {Z[:, column].min():.3g} to {Z[:, column].max():.3g}, "
+                f"the data from {low[column]:.3g} to {high[column]:.3g}; the model knows nothing there",
                 UserWarning,
                 stacklevel=4,
             )

@@ -119,15 +119,9 @@ def split_trajectories(
         raise ValueError(
             f"choosing by simulation error needs trajectories of at least {3 * (needed + 1) // 2 + 3} samples"
         )
-    early = (
-        [x[:cut] for x, cut in zip(states, cuts, strict=True)],
-        [u[:cut] for u, cut in zip(inputs, cuts, strict=True)],
-    )
-    late = (
-        [x[cut:] for x, cut in zip(states, cuts, strict=True)],
-        [u[cut:] for u, cut in zip(inputs, cuts, strict=True)],
-    )
-    return early, late
+    halves = [(x[:cut], u[:cut], x[cut:], u[cut:]) for x, u, cut in zip(states, inputs, cuts, strict=True)]
+    x_early, u_early, x_late, u_late = (list(column) for column in zip(*halves, strict=True))
+    return (x_early, u_early), (x_late, u_late)
 
 
 def fitted(
