@@ -197,14 +197,10 @@ class Posterior(PosteriorMethods):
         residual, model, gain, *of_input = leave_one_out(self.smoother, *further)
         s2, scale = self.noise.var(), self.smoother.samples.scale
         own = s2 * (scale**2 if scale.ndim == 1 else np.sum(scale**2, axis=1))
-        parts = {
-            "noise": self._variances(s2 * gain),
-            "model": self._variances(model),
-            "aleatoric": self._variances(sum(further, own)),
-            **dict(zip(["input"], map(self._variances, of_input), strict=False)),
-            "mean": self.outputs(self.smoother.targets - residual),
-            "residual": self.outputs(residual),
-        }
+        variances = {"noise": s2 * gain, "model": model, "aleatoric": sum(further, own)}
+        variances |= dict(zip(["input"], of_input, strict=False))
+        parts = {name: self._variances(part) for name, part in variances.items()}
+        parts |= {"mean": self.outputs(self.smoother.targets - residual), "residual": self.outputs(residual)}
         return LeaveOneOut(**{name: arrays.like(part, self.smoother.factor) for name, part in parts.items()})
 
     def chaos(self, X: FloatArray) -> ChaosForm:
