@@ -26,9 +26,8 @@ from wienerkernel import (
 )
 from wienerkernel.io.store.nodes import Writer
 from wienerkernel.io.store.noise import family_node, noise_node
-from wienerkernel.law import band
-from wienerkernel.law.band import BandTable, band_table
-from wienerkernel.law.ray_table import RayTable, ray_table
+from wienerkernel.law import ray_table as tables
+from wienerkernel.law.ray_table import BandTable, RayTable, band_table, ray_table
 from wienerkernel.noise import ScipyNoise
 from wienerkernel.noise import residuals as of_data
 from wienerkernel.noise.characteristic import tabulated
@@ -393,7 +392,7 @@ class TestThreads:
         table = BandTable(noise)
         table.noise = copy.copy(noise)
         table.noise.logcf = waiting = Waiting(noise.logcf)
-        replaced, stencil = threading.Event(), band.stencil
+        replaced, stencil = threading.Event(), tables.stencil
 
         def short():
             table.logcf(np.array([1.0]))
@@ -405,7 +404,7 @@ class TestThreads:
                 replaced.wait(10)
             return stencil(position)
 
-        monkeypatch.setattr(band, "stencil", patient)
+        monkeypatch.setattr(tables, "stencil", patient)
         _, got = interleaved(waiting, short, lambda: table.logcf(np.array([50.0])))
         np.testing.assert_allclose(np.exp(got), np.exp(noise.logcf([50.0])), atol=1e-12)
 

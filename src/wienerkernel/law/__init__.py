@@ -5,12 +5,12 @@ How a quantile is computed, starting from ``WienerKernelRegressor.predict_interv
     PredictiveDistribution.ppf     posterior/: mean, noise weights a(x) and model variance at each x
     LinearCombination.ppf          checks, broadcasts, warns             linear_combination.py
     Batch.quantile                 Y = start + scale X, in blocks        batch.py
-    Block.quantile                 a start, then Newton in a bracket     block.py, quantile.py
+    Block.quantile                 a start, then Newton in a bracket     batch.py, quantile.py
     an Inversion                   F(x) for given x                      the one that dispatch.py chose
 
 An inversion is a closed form (closed, uniform), a sum over atoms (atoms), a convolution (convolution, components, with
-pieces and intervals), or an inverse transform (contour, fourier, graded, lattice). Inverse transforms get log phi of the
-rows from rows.py and terms.py, which sum over the weights by tables (ray_table, band), and end in the sums of ray.py.
+pieces), or an inverse transform (contour, fourier, graded). Inverse transforms get log phi of the rows from rows.py and
+terms.py, which sum over the weights by tables (ray_table), and end in the sums of ray.py.
 Where phi decays slowly, singular points of the density give it at high frequencies (corners, corner_tail).
 saddle.py gives light tails their relative accuracy.
 """

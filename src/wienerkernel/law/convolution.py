@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
 from .._typing import FloatArray, IntArray
 from ..noise import Noise
-from .intervals import Intervals
 from .pieces import CdfValues, Pieces, tabulate
 from .ray import EPS, RESOLVED, Values
 
@@ -35,6 +35,8 @@ TABLE_FROM = 400
 """Points per piece of a table of the whole sum from which it is worth its cost."""
 TABLE_ERROR = 1e-12
 """Error up to which it is used."""
+CLOSE = 0.5
+"""Distance of a singular point from an interval, in lengths of it, below which it disturbs the quadrature."""
 SHARP, JUMP, POLE = 1e-6, 1e-3, 1e2
 """Distance from a singular point at which the densities beside it show a jump or a pole, all in standard deviations."""
 
@@ -81,6 +83,58 @@ def is_sharp(noise: Noise) -> bool:
     with np.errstate(all="ignore"):
         densities = [noise.pdf_near(float(point), beside) for point in noise.singular_points()]
     return any(np.ptp(density) * std > JUMP or density.max() * std > POLE for density in densities)
+
+
+class _Intervals(NamedTuple):
+    """_Intervals [c, d] of x on which y - x stays in one piece of A, and x in one of B.
+
+    Each belongs to a point y. ``before`` and ``after`` are the distances of the next singular points beyond c and d.
+    The part in use starts ``to_c`` after c and ends ``to_d`` before d.
+    """
+
+    point: IntArray
+    c: FloatArray
+    d: FloatArray
+    at_a: IntArray
+    at_b: IntArray
+    before: FloatArray
+    after: FloatArray
+    to_c: FloatArray
+    to_d: FloatArray
+
+    def halved(self) -> _Intervals:
+        """The same, with intervals that have singular points close to both ends cut in two."""
+        width = self.d - self.c
+        two = (self.before < CLOSE * width) & (self.after < CLOSE * width)
+        if not two.any():
+            return self
+        chosen = _Intervals._make(part[two] for part in self)
+        half, none = 0.5 * width[two], np.full(len(chosen.c), np.inf)
+        lower, upper = chosen._replace(after=none, to_d=half), chosen._replace(before=none, to_c=half)
+        rest = _Intervals._make(part[~two] for part in self)
+        return _Intervals._make(np.concatenate(part) for part in zip(rest, lower, upper, strict=True))
+
+    def nodes(self, p: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Distances from c and from d of the nodes at fractions p = 1 - q, and the slope of x.
+
+        Where a singular point is close, the fraction is one of the logarithm of the distance from it.
+        """
+        width = self.d - self.c - self.to_c - self.to_d
+        left, right, slope = width[:, None] * p, width[:, None] * q, np.repeat(width[:, None], len(p), axis=1)
+        for distance, s, t, inner, outer in (
+            (self.before, p, q, left, right),
+            (self.after, q, p, right, left),
+        ):
+            chosen = np.flatnonzero(
+                (distance < CLOSE * width) & (distance <= np.minimum(self.before, self.after))
+            )
+            if len(chosen):
+                start = distance[chosen, None]
+                length = np.log1p(width[chosen, None] / start)
+                inner[chosen] = start * np.expm1(length * s)
+                outer[chosen] = -(start + width[chosen, None]) * np.expm1(-length * t)
+                slope[chosen] = (start + inner[chosen]) * length
+        return self.to_c[:, None] + left, self.to_d[:, None] + right, slope
 
 
 class _Sum:
@@ -148,7 +202,7 @@ class _Sum:
         outermost = (self.b.lower & (parts.at_b == 0)) | (self.b.upper & (parts.at_b == self.b.pieces - 1))
         # light tails take a finer step
         for chosen, h in ((~outermost, step), (outermost, step / 2)):
-            some = Intervals._make(part[chosen] for part in parts)
+            some = _Intervals._make(part[chosen] for part in parts)
             for part, terms, sign in self._terms(row, y, some, h, tails):
                 for out, term in zip(place, terms, strict=False):
                     out += np.bincount(part.point, weights=term.sum(axis=1), minlength=n)
@@ -166,8 +220,8 @@ class _Sum:
         return place, error, pdf_error
 
     def _terms(
-        self, row: IntArray, y: FloatArray, parts: Intervals, step: float, tails: bool
-    ) -> Iterator[tuple[Intervals, list[FloatArray], FloatArray]]:
+        self, row: IntArray, y: FloatArray, parts: _Intervals, step: float, tails: bool
+    ) -> Iterator[tuple[_Intervals, list[FloatArray], FloatArray]]:
         """Terms of the sums for density, distribution and survival function, and alternating signs that show the error."""
         depth = max(self.a.need, self.b.need)
         u = np.arange(-depth + step / 2, depth, step)
@@ -177,7 +231,7 @@ class _Sum:
         sign = np.where(np.arange(len(u)) % 2, -1.0, 1.0)
         size = max(1, CHUNK // len(u))
         for first in range(0, len(parts.point), size):
-            some = Intervals._make(part[first : first + size] for part in parts)
+            some = _Intervals._make(part[first : first + size] for part in parts)
             left, right, slope = some.nodes(p, q)
             rows = row[some.point][:, None]
             at_a, at_b = some.at_a[:, None], some.at_b[:, None]
@@ -195,7 +249,7 @@ class _Sum:
         if not a.lower:
             place.sf[:] += b(row, y - a.cuts[row, 0]).sf
 
-    def _parts(self, row: IntArray, y: FloatArray) -> Intervals:
+    def _parts(self, row: IntArray, y: FloatArray) -> _Intervals:
         a, b = self.a, self.b
         images, cuts = y[:, None] - a.cuts[row, ::-1], b.cuts[row]
         edges = np.concatenate([images, cuts], axis=1)
@@ -227,11 +281,11 @@ class _Sum:
         before = np.where(a.lower & (at_a == 0), np.minimum(before, c - images[:, -1:] + tail), before)
         after = np.where(a.upper & (at_a == a.pieces - 1), np.minimum(after, images[:, :1] - d + tail), after)
         at = np.nonzero(inside & (d > c))
-        return Intervals(
+        return _Intervals(
             at[0], c[at], d[at], at_a[at], at_b[at], before[at], after[at], *np.zeros((2, len(at[0])))
         ).halved()
 
-    def _outer(self, row: IntArray, y: FloatArray, parts: Intervals) -> list[FloatArray]:
+    def _outer(self, row: IntArray, y: FloatArray, parts: _Intervals) -> list[FloatArray]:
         """Distances of intervals from the ends of their pieces of A and of B; exactly 0 where they meet."""
         at, y = row[parts.point], y[parts.point]
         distances = [

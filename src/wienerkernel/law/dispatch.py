@@ -33,9 +33,8 @@ from .convolution import Convolution, is_sharp, scaled_pieces
 from .corner_tail import corner_sums
 from .corners import components
 from .divisible import is_whole
-from .fourier import DECAY, TRUNCATION, Fourier, decay_point, revival, window
+from .fourier import DECAY, TRUNCATION, Fourier, Lattice, affordable, decay_point, revival, window
 from .graded import MAX_NODES, NEAR, NODES, PHASE, Graded
-from .lattice import Lattice, affordable
 from .ray import Inversion
 from .rows import Rows
 from .uniform import MAX_TERMS, UniformSum, is_uniform

@@ -3,6 +3,7 @@
 Along a ray, log phi(w t) depends on log|w| + log|t| alone. Local interpolation in log|w| turns the sum over the
 weights into a product of two matrices: a histogram of log|w| for each row, times one table of log phi for all rows.
 Small weights need no histogram: there log phi is a polynomial, and its sum follows from power sums of the weights.
+At real t, a characteristic function that costs one term per atom is tabulated itself.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ __all__ = [
     "NEAR_ZEROS",
     "POINTS",
     "SMOOTH",
+    "BandTable",
     "Law",
     "RayTable",
+    "band_table",
     "ray_table",
     "stencil",
     "table_of",
@@ -52,6 +55,8 @@ HUGE = 1e300
 """Values of phi beyond this size, which no result has, are cut off, so that sums of them stay finite."""
 BLOCK = 2**13
 """Values that are interpolated at once: they stay in the cache."""
+PHASE, MAX_LENGTH = 0.25, 2**16
+"""Of a table at real t, the largest phase of e^{itx} between two points, and the length at most."""
 _LAGRANGE = {
     # ratios of the factors (-1)^(n-p) / (p! (n-p)!), n = points - 1, the first of which is left as it is
     points: [(-1.0) ** (points - 1) / factorial(points - 1)] + [-(points - p) / p for p in range(1, points)]
@@ -315,3 +320,40 @@ def table_of(law: Law, theta: float, tolerance: float) -> RayTable:
     """The same for a law that may keep its tables itself."""
     own = getattr(law, "ray_table", None)
     return own(theta, tolerance) if own is not None else ray_table(law, theta, tolerance)  # type: ignore[arg-type]
+
+
+class BandTable:
+    """phi(t) of a bounded law at real t, on a grid that grows on demand: phi is band-limited."""
+
+    def __init__(self, noise: Noise) -> None:
+        self.noise = noise
+        self.step = PHASE / float(np.max(np.abs(noise.support())))
+        self.values: ComplexArray = np.empty(0, dtype=complex)
+
+    def covers(self, t: float) -> bool:
+        """Whether the table may reach to ``t``."""
+        return t / self.step < MAX_LENGTH
+
+    def logcf(self, t: FloatArray) -> ComplexArray:
+        """Log phi(t) for real t of any shape."""
+        position = np.abs(t) / self.step + POINTS
+        length = int(position.max(initial=0.0)) + 2 * POINTS
+        values = self.values  # which another thread may replace meanwhile
+        if length > len(values):
+            grid = (np.arange(len(values), length) - POINTS) * self.step
+            self.values = values = np.concatenate([values, np.exp(self.noise.logcf(grid))])
+        flat = np.ravel(position)
+        result = np.empty(flat.shape, dtype=complex)
+        for start in range(0, len(flat), 2**15):
+            first, weights = stencil(flat[start : start + 2**15])
+            phi = np.einsum("pn,pn->n", weights, values[first + np.arange(POINTS)[:, None]])
+            with np.errstate(divide="ignore"):
+                result[start : start + 2**15] = np.log(phi)
+        table = result.reshape(t.shape)
+        return np.where(t < 0, table.conj(), table)
+
+
+@lru_cache(maxsize=8)
+def band_table(noise: Noise) -> BandTable:
+    """The table of a law, built once."""
+    return BandTable(noise)

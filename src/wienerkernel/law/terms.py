@@ -12,8 +12,7 @@ import numpy as np
 from .._typing import ComplexArray, FloatArray, IntArray
 from ..backend.linalg import matmul
 from ..noise import Noise, Residuals
-from .band import band_table
-from .ray_table import COARSE, DEGREE, EXACT, NEAR_ZEROS, SMOOTH, Law, RayTable, stencil, table_of
+from .ray_table import COARSE, DEGREE, EXACT, NEAR_ZEROS, SMOOTH, Law, RayTable, band_table, stencil, table_of
 
 __all__ = ["COARSE", "SumAtNodes", "SumOnRay", "Terms", "WeightSum"]
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from .._typing import FloatArray, RandomState
 from ..chaos import ChaosForm
-from ..law.hdi import shortest
+from ..law.derived import shortest
 from ..law.mixed import MixedLaw
 from ..noise.base import moments_from_cumulants
 from ..transform import Transform
