@@ -33,7 +33,7 @@ names = [getattr(getattr(law, "dist", None), "name", type(law).__name__) for law
 
 def method_of(Y):
     Y.cdf(0.0)
-    return type(Y._batch._block.parts[0][1])
+    return type(Y._batch._block.parts[0][1].inversion)
 
 
 def arcsine_cdf(y, w):
@@ -112,7 +112,7 @@ def test_a_table_of_the_sum_takes_over_without_a_jump():
     y = np.linspace(0.05, 1.95, 8)
     direct, slope = Y.cdf(y), Y.pdf(y)
     Y.cdf(np.linspace(0.0, 2.0, 8000))
-    inversion = Y._batch._block.parts[0][1]
+    inversion = Y._batch._block.parts[0][1].inversion
     assert inversion.whole is not None
     np.testing.assert_allclose(Y.cdf(y), direct, rtol=0, atol=1e-12)
     np.testing.assert_allclose(Y.pdf(y), slope, rtol=1e-9)
@@ -162,8 +162,7 @@ def test_graded_nodes_agree_with_the_contour_of_student_terms():
     from wienerkernel.law.fourier import decay_point, window
 
     contour = LinearCombination("t(3)", np.linspace(0.5, 1.0, 30))
-    ((_, block),) = contour._batch._blocks()
-    rows = block.rows
+    rows = contour._batch._standard_rows(slice(None))
     graded = Graded(rows, window(rows), float(decay_point(rows)[0]))
     x = np.array([[-20.0, -1.3, 0.1, 2.0, 35.0, 200.0]])
     np.testing.assert_allclose(

@@ -75,7 +75,7 @@ class AtomSum(ClosedForm):
         # products of probabilities that are rounded themselves
         self.rounding = np.array([(16 + 0.5 * (left.copies + right.copies)) * EPS for left, right in halves])
 
-    def __call__(self, x: FloatArray, index: IntArray) -> Values:  # noqa: D102
+    def __call__(self, x: FloatArray, index: IntArray) -> Values:
         cdf, sf = np.empty(x.shape), np.empty(x.shape)
         for i, row in enumerate(index):
             cdf[i], sf[i] = self._row(x[i], row)
@@ -109,15 +109,9 @@ class AtomSum(ClosedForm):
         for i, row in enumerate(index):
             left, right = self.halves[row]
             for k, point in enumerate(x[i]):
-                position = np.clip(
-                    np.searchsorted(right.values, point - left.values), 1, max(1, len(right.values) - 1)
-                )
-                near = np.concatenate(
-                    [
-                        left.values + right.values[position - 1],
-                        left.values + right.values[np.minimum(position, len(right.values) - 1)],
-                    ]
-                )
+                position = np.searchsorted(right.values, point - left.values)
+                around = np.clip([position - 1, position], 0, len(right.values) - 1)
+                near = np.ravel(left.values + right.values[around])
                 result[i, k] = near[np.argmin(np.abs(near - point))]
         return result
 
@@ -131,7 +125,6 @@ class SmoothedAtoms:
         self.steps, self.tau = AtomSum(halves), tau
 
     def __call__(self, x: FloatArray, index: IntArray) -> Values:
-        """Values at the points ``x`` of shape (n, k), for the rows ``index``."""
         values = np.empty((3, *x.shape))
         for i, row in enumerate(index):
             for k, point in enumerate(x[i]):
@@ -174,13 +167,12 @@ def nearest(x: FloatArray, atoms: FloatArray) -> FloatArray:
     return np.where(close, np.append(atoms, np.inf)[np.argmin(distance, axis=1)], x)
 
 
-def sum_of_atoms(terms: list[tuple[float, Noise]]) -> tuple[FloatArray, FloatArray] | None:
-    """Values and probabilities of a sum of weighted discrete terms; None if there are too many."""
+def sum_of_atoms(terms: list[tuple[float, Noise]]) -> tuple[FloatArray, FloatArray]:
+    """Values and probabilities of a sum of weighted discrete terms, at most SUM of them."""
     total = _Half(SUM)
     for weight, noise in terms:
         values, mass = relevant_atoms(noise)
-        if not total.add(weight * values, mass):
-            return None
+        total.add(weight * values, mass)
     return total.values, total.mass
 
 

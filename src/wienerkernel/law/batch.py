@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from .._typing import FloatArray, IntArray
-from ..noise import Noise, as_noise
-from .arguments import Term
-from .closed import SAME, ClosedForm, SingleTerm
+from ..noise import Noise
+from .closed import NORMAL, SAME, ClosedForm
 from .dispatch import parts
 from .divisible import with_whole_counts
 from .fourier import grid
@@ -23,13 +22,12 @@ from .rows import Rows, split
 from .saddle import SaddleTails
 from .terms import Terms
 
-__all__ = ["Batch"]
+__all__ = ["Batch", "Term"]
 
 CHUNK, MAX_ROWS = 2**20, 4096
 """Weights and rows of one block: 8 MB of weights, and tables of a moderate number of rows."""
 INVISIBLE = 1e-17
 """Standard deviation of terms that float64 cannot see beside the others; they would only stretch the tables."""
-NORMAL = as_noise(None)
 NEAR = 1e-3
 """Fraction of the step of the grid of atoms by which a search may miss an atom."""
 TAIL = 1e-7
@@ -42,6 +40,8 @@ NEAR_END = np.array([1e-9, 1e-11])
 """Distances from an end of the support at which the limit of the density there is read off, in standard deviations."""
 
 Pair = tuple[FloatArray, FloatArray]
+Term = tuple[Noise, FloatArray, FloatArray]
+"""A law, weights of shape (..., D) and counts of shape (D,)."""
 
 
 class Batch:
@@ -210,21 +210,9 @@ class Block:
     """The law of standardized rows, each evaluated by the method that :func:`~.dispatch.parts` chooses."""
 
     def __init__(self, rows: Rows, method: str) -> None:
-        self.rows = rows
-        self.parts = list(parts(rows, method))
         self.tails = SaddleTails(rows)
+        self.parts = [(index, _Part(rows.take(index), inversion)) for index, inversion in parts(rows, method)]
         self._latest: tuple[FloatArray, bool, Values] | None = None
-
-    @cached_property
-    def skewness(self) -> FloatArray:
-        """Skewness of each row, to start the search for a quantile; 0 where it is unknown or costly."""
-        if self.rows.costly:
-            return np.zeros(len(self.rows))
-        with np.errstate(all="ignore"):  # scales whose third power overflows
-            skewness = sum(
-                terms.noise.cumulants(3)[2] * (terms.weights**3 @ terms.counts) for terms in self.rows.terms
-            )
-        return np.asarray(np.nan_to_num(skewness, posinf=0.0, neginf=0.0))
 
     def __call__(self, x: FloatArray, tails: bool = True) -> Values:
         """Values at points (rows, k); small tails have relative accuracy only on request, because it is costly."""
@@ -232,8 +220,8 @@ class Block:
         if latest is not None and latest[1] == tails and np.array_equal(latest[0], x):
             return latest[2]
         result = empty(x.shape)
-        for index, inversion in self.parts:
-            put(result, index, self._values(inversion, index, tails, x[index], np.arange(len(index))))
+        for index, part in self.parts:
+            put(result, index, part.values(x[index], np.arange(len(index)), tails))
         values = Values(
             np.maximum(result.pdf, 0.0),
             np.clip(result.cdf, 0.0, 1.0),
@@ -244,29 +232,42 @@ class Block:
         self._latest = x, tails, values
         return values
 
-    def _values(
-        self, inversion: Inversion, index: IntArray, tails: bool, x: FloatArray, some: IntArray
-    ) -> Values:
-        """Values of the rows ``index[some]`` at ``x``, ends of the support and, if asked for, tails included."""
+    def quantile(self, p: FloatArray, upper: NDArray[np.bool_]) -> Pair:
+        """Smallest x with F(x) >= p, or with sf(x) <= p where ``upper``, and the error of the probability there.
+
+        Any x where p is 0.
+        """
+        x, error = np.empty(p.shape), np.empty(p.shape)
+        for index, part in self.parts:
+            x[index], error[index] = part.quantile(p[index], upper[index])
+        return x, error
+
+
+class _Part:
+    """Rows that one inversion serves, with their tails, the ends of the support and quantiles."""
+
+    def __init__(self, rows: Rows, inversion: Inversion) -> None:
+        self.rows, self.inversion, self.tails = rows, inversion, SaddleTails(rows)
+        self.lower, self.upper = (end[:, None] for end in rows.support)
+
+    def values(self, x: FloatArray, index: IntArray, tails: bool) -> Values:
+        """Values at ``x`` of shape (n, k) for the rows ``index``, with relative accuracy of the tails if asked for."""
+        inversion, lower, upper = self.inversion, self.lower[index], self.upper[index]
         if isinstance(inversion, ClosedForm):
-            return inversion(x, some)
-        row = index[some]
-        lower, upper = (end[row, None] for end in self.rows.support)
-        values = inversion(np.clip(x, lower, upper), some)
-        small = (np.minimum(values.cdf, values.sf) < TAIL) | (values.error > POOR)
-        if (
-            tails
-            and not (inversion.relative or self.rows.costly)
-            and np.any(small := small & self.tails.covers(x, row))
-        ):
-            i, k = np.nonzero(small)
-            tail = self.tails(x[small], row[i])
-            better = tail.error < values.error[small]
-            put(values, (i[better], k[better]), tail, better)
+            return inversion(x, index)
+        values = inversion(np.clip(x, lower, upper), index)
+        if tails and not (inversion.relative or self.rows.costly):
+            small = (np.minimum(values.cdf, values.sf) < TAIL) | (values.error > POOR)
+            small &= self.tails.covers(x, index)
+            if small.any():
+                i, k = np.nonzero(small)
+                tail = self.tails(x[small], index[i])
+                better = tail.error < values.error[small]
+                put(values, (i[better], k[better]), tail, better)
         # an atom at the end belongs to the law, whatever a standardized x rounds to
         below, above = x <= lower, x >= upper
         if self.rows.atomic.any():
-            below = np.where(self.rows.atomic[row, None], x < lower - SAME * (1 + np.abs(lower)), below)
+            below = np.where(self.rows.atomic[index, None], x < lower - SAME * (1 + np.abs(lower)), below)
         outside = below | above
         if not outside.any():
             return values
@@ -274,59 +275,41 @@ class Block:
         for at, end, inwards in ((x == lower, lower, 1.0), (x == upper, upper, -1.0)):
             i = np.flatnonzero(at.any(axis=1))
             if len(i):
-                pdf[i] = np.where(at[i], self._density_at_end(inversion, end[i], inwards, some[i]), pdf[i])
+                pdf[i] = np.where(at[i], self._density_at_end(end[i], inwards, index[i]), pdf[i])
         error, pdf_error = (np.where(outside, 0.0, error) for error in values[3:])
         return Values(pdf, cdf, sf, error, pdf_error)
 
-    def _density_at_end(
-        self, inversion: Inversion, end: FloatArray, inwards: float, some: IntArray
-    ) -> FloatArray:
+    def _density_at_end(self, end: FloatArray, inwards: float, index: IntArray) -> FloatArray:
         """Limit of the density at an end of the support: 0, inf or between, from two points close by."""
-        near, nearer = inversion(end + inwards * NEAR_END, some).pdf.T
+        near, nearer = self.inversion(end + inwards * NEAR_END, index).pdf.T
         with np.errstate(all="ignore"):
             ratio = nearer / near
         limit = np.where(ratio > 1.1, np.inf, np.where(ratio > 0.9, nearer, 0.0))
         return np.asarray(limit[:, None])
 
-    def quantile(self, p: FloatArray, upper: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
-        """Smallest x with F(x) >= p, or with sf(x) <= p where ``upper``, and the error of the probability there."""
-        x, error = np.empty(p.shape), np.zeros(p.shape)
-        for index, inversion in self.parts:
-            if isinstance(inversion, ClosedForm):
-                x[index] = inversion.quantile(p[index], upper[index], np.arange(len(index)))
-                if isinstance(inversion, SingleTerm):
-                    error[index] = inversion.quantile_error(
-                        x[index], p[index], upper[index], np.arange(len(index))
-                    )
-            else:
-                # the ends of the support, p = 0, need no search
-                level = np.where(p[index] > 0, p[index], 0.5)
-                found, error[index] = self._search(inversion, index, level, upper[index])
-                lower, higher = (end[index, None] for end in self.rows.support)
-                x[index] = np.where(p[index] > 0, found, np.where(upper[index], higher, lower))
-        return x, error
+    def quantile(self, p: FloatArray, upper: NDArray[np.bool_]) -> Pair:
+        """As :meth:`Block.quantile`."""
+        inversion, every = self.inversion, np.arange(len(p))
+        if isinstance(inversion, ClosedForm):
+            x = inversion.quantile(p, upper, every)
+            if not inversion.rounded:
+                return x, np.zeros(p.shape)
+            at = inversion(x, every)
+            return x, np.where(p > 0, np.abs(np.where(upper, at.sf, at.cdf) - p) + at.error, 0.0)
+        p = np.where(p > 0, p, 0.5)
+        mean = self.rows.mean[:, None]
+        atomic = (self.rows.atomic & (self.rows.normal_var == 0))[:, None]
 
-    def _search(
-        self, inversion: Inversion, index: IntArray, p: FloatArray, upper: NDArray[np.bool_]
-    ) -> tuple[FloatArray, FloatArray]:
-        support = [end[index, None] for end in self.rows.support]
-        mean = self.rows.mean[index, None]
-        atomic = (self.rows.atomic & (self.rows.normal_var == 0))[index, None]
-
-        def search(
-            some: IntArray, tails: bool, p: FloatArray, start: FloatArray
-        ) -> tuple[FloatArray, FloatArray]:
+        def search(some: IntArray, tails: bool, p: FloatArray, start: FloatArray) -> Pair:
             def values(x: FloatArray, row: IntArray) -> Values:
-                return self._values(inversion, index, tails, x, some[row])
+                return self.values(x, some[row], tails)
 
-            ends = support[0][some], support[1][some]
-            return solve(values, p[some], upper[some], start[some], ends, mean[some], atomic[some])
+            support = self.lower[some], self.upper[some]
+            return solve(values, p[some], upper[some], start[some], support, mean[some], atomic[some])
 
-        start = mean + wilson_hilferty(np.where(upper, -1.0, 1.0) * ndtri(p), self.skewness[index, None])
         # First without the tails, which cost more, then with them where they matter.
-        bulk = p if inversion.relative else np.maximum(p, BULK)
-        every = np.arange(len(index))
-        x, error = search(every, False, bulk, start)
+        start = mean + wilson_hilferty(np.where(upper, -1.0, 1.0) * ndtri(p), self._skewness()[:, None])
+        x, error = search(every, False, p if inversion.relative else np.maximum(p, BULK), start)
         again = np.flatnonzero(np.any((p < 2 * TAIL) | (error > POOR), axis=1))
         if len(again) and not inversion.relative:
             x[again], error[again] = search(again, True, p, x)
@@ -334,26 +317,34 @@ class Block:
         if snap:
             x = snap(x, every)
         elif atomic.any():
-            x, error = self._at_atoms(inversion, index, x, error, p, upper, atomic)
+            x, error = self._at_atoms(x, error, p, upper, atomic)
         return x, np.fmin(error, 1.0)
+
+    def _skewness(self) -> FloatArray:
+        """Skewness of each row, to start the search for a quantile; 0 where it is unknown or costly."""
+        if self.rows.costly:
+            return np.zeros(len(self.rows))
+        with np.errstate(all="ignore"):  # scales whose third power overflows
+            skewness = sum(
+                terms.noise.cumulants(3)[2] * (terms.weights**3 @ terms.counts) for terms in self.rows.terms
+            )
+        return np.asarray(np.nan_to_num(skewness, posinf=0.0, neginf=0.0))
 
     def _at_atoms(
         self,
-        inversion: Inversion,
-        index: IntArray,
         x: FloatArray,
         error: FloatArray,
         p: FloatArray,
         upper: NDArray[np.bool_],
         atomic: NDArray[np.bool_],
-    ) -> tuple[FloatArray, FloatArray]:
+    ) -> Pair:
         """Quantiles of laws with atoms moved to the grid that the atoms lie on; without one, the error says how far F is."""
-        origin, step = (part[index, None] for part in grid(self.rows))
+        origin, step = (part[:, None] for part in grid(self.rows))
         on_grid = atomic & (step > 0)
         steps = np.where(on_grid, step, 1.0)
         near = origin + steps * np.rint((x - origin) / steps)
         moved = on_grid & (np.abs(near - x) < NEAR * steps)
         x = np.where(moved, near, x)
-        values = self._values(inversion, index, False, x, np.arange(len(index)))
+        values = self.values(x, np.arange(len(x)), False)
         off = np.abs(np.where(upper, values.sf, values.cdf) - p)
         return x, np.where(atomic & ~moved, np.maximum(error, off), error)

@@ -1,21 +1,25 @@
-"""Closed forms: a point mass, normal laws, one term alone, gamma laws of one scale."""
+"""Closed forms: a point mass, one term alone, and sums of few uniform terms."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import factorial
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from .._typing import FloatArray, IntArray
-from ..noise import Noise, ScipyNoise
+from ..noise import Noise, ScipyNoise, as_noise
 from .ray import EPS, Values
+from .rows import Rows
 
-__all__ = ["ClosedForm", "GammaSum", "Normal", "PointMass", "SingleTerm", "gamma_shape"]
+__all__ = ["MAX_UNIFORM", "NORMAL", "ClosedForm", "PointMass", "SingleTerm", "UniformSum", "gamma_shape"]
 
 SAME = 1e-13
 """Points that differ by less, in standard deviations or relative to their size, are the same atom."""
+MAX_UNIFORM = 7
+"""Uniform terms at most: their sum has 2^n terms of alternating signs, and cancels more digits with each."""
+NORMAL = as_noise(None)
 
 
 def gamma_shape(noise: Noise) -> float | None:
@@ -30,15 +34,11 @@ def gamma_shape(noise: Noise) -> float | None:
     return None
 
 
-def _values(pdf: FloatArray, cdf: FloatArray, sf: FloatArray) -> Values:
-    error = np.full(np.shape(cdf), 4 * EPS)
-    return Values(pdf, cdf, sf, error, 4 * EPS * np.abs(np.where(np.isfinite(pdf), pdf, 0.0)))
-
-
 class ClosedForm:
-    """An inversion that knows its quantiles."""
+    """An inversion that knows its quantiles; exactly, unless the values of the law are ``rounded``."""
 
     relative = True
+    rounded: bool = False
 
     def __call__(self, x: FloatArray, index: IntArray) -> Values:
         """Values at the points ``x`` of shape (n, k), for the rows ``index``."""
@@ -52,28 +52,13 @@ class ClosedForm:
 class PointMass(ClosedForm):
     """All weights are 0: X = 0."""
 
-    def __call__(self, x: FloatArray, index: IntArray) -> Values:  # noqa: ARG002, D102
+    def __call__(self, x: FloatArray, index: IntArray) -> Values:  # noqa: ARG002
         step = (x >= 0).astype(float)
         pdf = np.where(x == 0, np.inf, 0.0)
         return Values(pdf, step, 1 - step, np.zeros(x.shape), np.zeros(x.shape))
 
-    def quantile(self, p: FloatArray, upper: NDArray[np.bool_], index: IntArray) -> FloatArray:  # noqa: ARG002, D102
+    def quantile(self, p: FloatArray, upper: NDArray[np.bool_], index: IntArray) -> FloatArray:  # noqa: ARG002
         return np.zeros(p.shape)
-
-
-@dataclass
-class Normal(ClosedForm):
-    """Standard deviation 1 about ``mean`` of shape (rows,)."""
-
-    mean: FloatArray
-
-    def __call__(self, x: FloatArray, index: IntArray) -> Values:  # noqa: D102
-        z = x - self.mean[index, None]
-        return _values(np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi), special.ndtr(z), special.ndtr(-z))
-
-    def quantile(self, p: FloatArray, upper: NDArray[np.bool_], index: IntArray) -> FloatArray:  # noqa: D102
-        z = special.ndtri(p)
-        return np.asarray(self.mean[index, None] + np.where(upper, -z, z))
 
 
 @dataclass
@@ -83,7 +68,10 @@ class SingleTerm(ClosedForm):
     noise: Noise
     weight: FloatArray
 
-    def __call__(self, x: FloatArray, index: IntArray) -> Values:  # noqa: D102
+    def __post_init__(self) -> None:
+        self.rounded = self.noise.rounding > 0
+
+    def __call__(self, x: FloatArray, index: IntArray) -> Values:
         v = self.weight[index, None]
         m = x / v
         if self.noise.atomic:
@@ -94,45 +82,51 @@ class SingleTerm(ClosedForm):
         below, above = self.noise.cdf(m), self.noise.sf(m)
         # the smaller tail has the digits: some of SciPy's survival functions are 1 where the cdf is 1e-6
         below, above = np.where(above < below, 1 - above, below), np.where(below < above, 1 - below, above)
-        values = _values(pdf, np.where(v > 0, below, above), np.where(v > 0, above, below))
-        if self.noise.rounding:
+        error = np.full(m.shape, 4 * EPS)
+        if self.rounded:
             moved = np.nan_to_num(pdf * np.abs(v), nan=0.0, posinf=np.inf) * self.noise.rounding
-            values.error[:] += np.minimum(moved, 1.0)
-        return values
+            error += np.minimum(moved, 1.0)
+        pdf_error = 4 * EPS * np.where(np.isfinite(pdf), pdf, 0.0)
+        return Values(pdf, np.where(v > 0, below, above), np.where(v > 0, above, below), error, pdf_error)
 
-    def quantile_error(
-        self, x: FloatArray, p: FloatArray, upper: NDArray[np.bool_], index: IntArray
-    ) -> FloatArray:
-        """Error of the probability at quantiles x; 0 where the values of the law are exact."""
-        if not self.noise.rounding:
-            return np.zeros(x.shape)
-        values = self(x, index)
-        return np.where(p > 0, np.abs(np.where(upper, values.sf, values.cdf) - p) + values.error, 0.0)
-
-    def quantile(self, p: FloatArray, upper: NDArray[np.bool_], index: IntArray) -> FloatArray:  # noqa: D102
+    def quantile(self, p: FloatArray, upper: NDArray[np.bool_], index: IntArray) -> FloatArray:
         v = self.weight[index, None]
         return np.asarray(v * np.where(upper ^ (v < 0), self.noise.isf(p), self.noise.ppf(p)))
 
 
-@dataclass
-class GammaSum(ClosedForm):
-    """Gamma laws with one scale add up to a gamma law: shape and signed scale, each of shape (rows,)."""
+class UniformSum:
+    """F(s) = sum_S (-1)^|S| (s - sum_S u)_+^n / (n! prod u) over all subsets S of n widths u; s from the lower end.
 
-    shape: FloatArray
-    scale: FloatArray
+    All rows have the same number n of terms.
+    """
 
-    def __call__(self, x: FloatArray, index: IntArray) -> Values:  # noqa: D102
-        a, scale = self.shape[index, None], self.scale[index, None]
-        m = x / scale
-        inside = np.maximum(m, 0.0)
-        with np.errstate(divide="ignore"):
-            log_pdf = special.xlogy(a - 1, inside) - inside - special.gammaln(a)
-        pdf = np.where(m < 0, 0.0, np.exp(log_pdf)) / np.abs(scale)
-        below, above = special.gammainc(a, inside), special.gammaincc(a, inside)
-        return _values(pdf, np.where(scale > 0, below, above), np.where(scale > 0, above, below))
+    relative = True
 
-    def quantile(self, p: FloatArray, upper: NDArray[np.bool_], index: IntArray) -> FloatArray:  # noqa: D102
-        a, scale = self.shape[index, None], self.scale[index, None]
-        return np.asarray(
-            scale * np.where(upper ^ (scale < 0), special.gammainccinv(a, p), special.gammaincinv(a, p))
-        )
+    def __init__(self, rows: Rows) -> None:
+        terms = np.repeat(rows.weights, rows.counts.astype(int), axis=1)
+        n = int(np.count_nonzero(terms[0]))
+        widths = np.sort(np.abs(terms), axis=1)[:, -n:]  # of the standard law, on an interval of length 1
+        subsets = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
+        self.n, self.low, self.high = n, *rows.support
+        self.corner = widths @ subsets.T  # (rows, 2^n)
+        self.sign = (-1.0) ** subsets.sum(axis=1)
+        self.volume = np.prod(widths, axis=1)
+
+    @property
+    def rounding(self) -> FloatArray:
+        """Error in the middle of the law from the cancellation of terms, shape (rows,)."""
+        middle = 0.5 * (self.high - self.low)
+        terms = np.maximum(middle[:, None] - self.corner, 0.0) ** self.n
+        return np.asarray(EPS * terms.sum(axis=1) / (factorial(self.n) * self.volume))
+
+    def __call__(self, x: FloatArray, index: IntArray) -> Values:
+        low, high = self.low[index, None], self.high[index, None]
+        above = x - low > high - x  # the law is symmetric: the smaller tail is summed
+        s = np.where(above, high - x, x - low)
+        distance = np.maximum(s[..., None] - self.corner[index, None, :], 0.0)
+        volume = self.volume[index, None]
+        tail = distance**self.n @ self.sign / (factorial(self.n) * volume)
+        pdf = (distance ** (self.n - 1) * (distance > 0)) @ self.sign / (factorial(self.n - 1) * volume)
+        error = EPS * (distance**self.n).sum(axis=-1) / (factorial(self.n) * volume)
+        pdf_error = EPS * (distance ** (self.n - 1)).sum(axis=-1) / (factorial(self.n - 1) * volume)
+        return Values(pdf, np.where(above, 1 - tail, tail), np.where(above, tail, 1 - tail), error, pdf_error)

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from ..noise import Noise, ScipyNoise, as_noise
-from .atoms import SUM, TOLERANCE, SmoothedAtoms, _Half, nearest, relevant_atoms, sum_of_atoms
-from .closed import SingleTerm
+from ..noise import Noise, ScipyNoise
+from .atoms import SUM, TOLERANCE, nearest, relevant_atoms, sum_of_atoms
+from .closed import NORMAL, SingleTerm
 from .convolution import Convolution, scaled_pieces
 from .corners import components
 from .ray import EPS, Inversion, Values
@@ -58,7 +58,6 @@ class ComponentSum:
         self.rows = [list(_choices(rows, row)) for row in range(len(rows))]
 
     def __call__(self, x: FloatArray, index: IntArray) -> Values:
-        """Values at the points ``x`` of shape (n, k), for the rows ``index``."""
         result = Values(*np.zeros((5, *x.shape)))
         for i, row in enumerate(index):
             for choice in self.rows[row]:
@@ -94,20 +93,12 @@ def _choices(rows: Rows, row: int) -> Iterator[_Choice]:
         laws = tuple(
             sorted(((weights[j] * parts[j][k][2], parts[j][k][0]) for j, k in smooth), key=_widest_first)
         )
-        atoms = sum_of_atoms(rough)
-        if atoms is None:
-            msg = "the terms have too many atoms for method='convolution'; use method='auto'"
-            raise ValueError(msg)
+        if tau:
+            laws += ((tau, NORMAL),)
         if laws and laws not in known:
-            known[laws] = _law(list(laws), tau)
-        if not laws and tau:
-            half = _Half(len(atoms[0]))
-            half.values, half.mass = atoms
-            yield _Choice(
-                probability, SmoothedAtoms([(_Half(1), half)], np.array([tau])), np.zeros(1), np.ones(1)
-            )
-        else:
-            yield _Choice(probability, known.get(laws), atoms[0] + origin, atoms[1])
+            known[laws] = _law(laws)
+        values, mass = sum_of_atoms(rough)
+        yield _Choice(probability, known.get(laws), values + origin, mass)
 
 
 def _widest_first(term: tuple[float, Noise]) -> tuple[float, int]:
@@ -118,13 +109,10 @@ def _multinomial(components: tuple[int, ...]) -> int:
     return factorial(len(components)) // prod(factorial(components.count(k)) for k in set(components))
 
 
-def _law(terms: list[tuple[float, Noise]], tau: float) -> Inversion:
-    if len(terms) == 1 and not tau:
+def _law(terms: tuple[tuple[float, Noise], ...]) -> Inversion:
+    if len(terms) == 1:
         return SingleTerm(terms[0][1], np.array([terms[0][0]]))
-    laws = [scaled_pieces(noise, np.array([weight])) for weight, noise in terms]
-    if tau:
-        laws.append(scaled_pieces(as_noise(None), np.array([tau])))
-    return Convolution(laws)
+    return Convolution([scaled_pieces(noise, np.array([weight])) for weight, noise in terms])
 
 
 def _values(choice: _Choice, x: FloatArray) -> tuple[FloatArray, ...]:

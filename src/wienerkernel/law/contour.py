@@ -9,21 +9,16 @@ from __future__ import annotations
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from .ray import RaySum, Values, empty, put
+from .ray import RaySum, Values, by_key
 from .rows import Rows
 from .terms import COARSE
 
-__all__ = ["Contour", "growth_on_ray", "step_for"]
+__all__ = ["Contour", "growth_on_ray"]
 
 FIRST, LAST = -3.6, 70.0
 """Range of u: r from 1e-18 to 2e30, in standard deviations."""
 FARTHEST = 1e15
 """Standard deviations beyond which the mass of a law is negligible (Chebyshev: 1e-30)."""
-
-
-def step_for(theta: float) -> float:
-    """Step in u that leaves an error near 1e-15: the integrand is analytic in a strip of width theta."""
-    return min(0.08, 0.16 * theta)
 
 
 def growth_on_ray(rows: Rows, theta: float) -> FloatArray:
@@ -58,31 +53,25 @@ class Contour:
     def __init__(self, rows: Rows, theta: float, decay: float) -> None:
         self.rows, self.theta = rows, theta
         self.last = min(LAST, float(np.log(decay)) + 1.0)
-        self._rays: dict[tuple[float, int], RaySum] = {}
+        self._rays: dict[tuple[int, int], RaySum] = {}
 
-    def _ray(self, sign: float, decade: int) -> RaySum:
+    def _ray(self, sign: int, decade: int) -> RaySum:
         key = (sign, decade)
         if key not in self._rays:
             shift = -np.log(10.0) * decade
-            h = step_for(self.theta)
+            # an error near 1e-15: the integrand is analytic in a strip of width theta
+            h = min(0.08, 0.16 * self.theta)
             u = np.arange(FIRST, self.last - shift + h, h)
             r = np.exp(u - np.exp(-u) + shift)
             self._rays[key] = RaySum(self.rows, r, h * r * (1 + np.exp(-u)), sign * self.theta)
         return self._rays[key]
 
     def __call__(self, x: FloatArray, index: IntArray) -> Values:
-        """Values at the points ``x`` of shape (n, k), for the rows ``index``."""
         x = np.clip(x, -FARTHEST, FARTHEST)
-        sign = np.where(x < 0, -1.0, 1.0)
         # Far out the integrand is concentrated near r = 1/|x|: there the nodes start lower.
         decade = np.maximum(0, np.ceil(np.log10(np.maximum(np.abs(x), 1.0)) - 1.3)).astype(int)
-        result = empty(x.shape)
         # one key for both: the decade from 1 on, with the sign of x
-        keys = sign * (decade + 1)
-        for number in np.unique(keys):
-            key = float(np.sign(number)), int(abs(number)) - 1
-            chosen = keys == number
-            some = np.flatnonzero(chosen.any(axis=1))
-            values = self._ray(*key)(np.where(chosen, x, key[0] * 10.0 ** key[1])[some], index[some])
-            put(result, chosen, values, chosen[some])
-        return result
+        keys = np.where(x < 0, -1, 1) * (decade + 1)
+        return by_key(
+            keys, x, index, lambda key, *points: self._ray(1 if key > 0 else -1, abs(key) - 1)(*points)
+        )

@@ -15,7 +15,7 @@ import numpy as np
 from .._typing import FloatArray, IntArray
 from ..noise import Noise
 from .pieces import CdfValues, Pieces, tabulate
-from .ray import EPS, RESOLVED, Values
+from .ray import EPS, RESOLVED, Values, put
 
 __all__ = ["Convolution", "is_sharp", "scaled_pieces"]
 
@@ -189,8 +189,7 @@ class _Sum:
                 break
             step /= 2
             better, some_error, some_pdf_error = self._integrate(row[poor], y[poor], step, tails)
-            for out, value in zip(place, better, strict=True):
-                out[poor] = value
+            put(place, poor, better)
             error[poor], pdf_error[poor] = some_error, some_pdf_error
         return place, error, pdf_error
 
@@ -312,7 +311,6 @@ class Convolution:
         self.table_from = TABLE_FROM * laws[0].cuts.size * (1 + laws[1].cuts.shape[1])
 
     def __call__(self, x: FloatArray, index: IntArray) -> Values:
-        """Values at the points ``x`` of shape (n, k), for the rows ``index``."""
         row, y = np.repeat(index, x.shape[1]), x.ravel()
         self.points += len(y)
         if self.whole is None and self.points > self.table_from:

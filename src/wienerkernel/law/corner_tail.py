@@ -178,9 +178,7 @@ class CornerTail:
             turn = np.exp(1j * side * self.theta)
             t = self.frequency + self.r * turn
             found = self.row.amplitudes(t)
-            if found is None:
-                msg = "too many corners"
-                raise ValueError(msg)
+            assert found is not None  # at the frequency itself, there are few
             location, terms = found[0], found[1] * (self.step * turn / t)
             order = np.arange(len(location))[:: -1 if side > 0 else 1]
             for behind, corner in itertools.pairwise(order):
@@ -230,17 +228,15 @@ class CornerTail:
                 power = np.log(np.abs(terms[:, -2] / terms[:, -1])) / np.log(self.r[-1] / self.r[-2])
                 rest = -terms[:, -1].imag * (0.5 + 1 / (power * np.log(self.r[-1] / self.r[-2])))
             sums[0][:, 0] += np.where(np.isfinite(rest) & (power > 0), rest, 0.0)
-        for out, error, pair in (
-            (result.cdf, result.error, sums[0]),
-            (result.pdf, result.pdf_error, sums[1]),
+        for out, error, (value, half) in (
+            (result.cdf, result.error, sums[0].T),
+            (result.pdf, result.pdf_error, sums[1].T),
         ):
-            value, half = pair[:, 0], np.abs(pair[:, 1])
             out[point] += value
+            half = np.abs(half)
             # halving the step squares the error
             with np.errstate(all="ignore"):
-                share = (
-                    np.where(half < RESOLVED, half, half / np.abs(value))
-                    if out is result.cdf
-                    else half / np.abs(value)
-                )
+                share = half / np.abs(value)
+            if out is result.cdf:
+                share = np.where(half < RESOLVED, half, share)
             error[point] += half * np.minimum(np.nan_to_num(share), 1.0)

@@ -11,6 +11,7 @@ the sum is held against phi itself before it is used.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
@@ -146,26 +147,16 @@ def _checked(known: Corners) -> Corners | None:
 
 def _expansion(law: Noise, point: float, sign: float, room: float) -> tuple[float, float, FloatArray] | None:
     """p, d and g_m Gamma(p + m d) of the density f(point + sign l) = sum_m g_m l^(p - 1 + m d)."""
-    best: tuple[float, FloatArray, float, float] | None = None
-    for length, step in product(room * 0.5 ** np.arange(1, HALVINGS + 1), (1.0, 0.5)):
-        best = _better(best, law, point, sign, float(length), step)
-        if best is not None and best[0] < GOOD:
-            break
-    if (best is None or best[0] > USABLE) and point == 0:
+    lengths = room * 0.5 ** np.arange(1, HALVINGS + 1)
+    residual, series, length, step = _best(law, point, sign, product(lengths, (1.0, 0.5)))
+    if residual > USABLE and point == 0:
         step = _second_exponent(law, sign, room)
-        for length in room * 0.5 ** np.arange(1, HALVINGS + 1) if 0.02 < step < 4 else ():
-            found = minimize_scalar(
-                lambda step, length=length: np.log(_fit(law, point, sign, length, step)[0] + 1e-17),
-                bounds=(0.999 * step, 1.001 * step),
-                method="bounded",
-                options={"xatol": 1e-13},
-            )
-            best = _better(best, law, point, sign, float(length), float(found.x))
-            if best is not None and best[0] < GOOD:
-                break
-    if best is None or best[0] > USABLE:
+        if not 0.02 < step < 4:
+            return None
+        trials = ((length, _refined(law, sign, length, step)) for length in lengths)
+        residual, series, length, step = _best(law, point, sign, trials)
+    if residual > USABLE:
         return None
-    _, series, length, step = best
     power = float(np.rint(series[0])) if abs(series[0] - np.rint(series[0])) < 1e-11 else float(series[0])
     # powers of v = (l / length)^step -> powers of the exponential of the sum
     in_v = series[1:] @ _TO_POWERS
@@ -178,16 +169,27 @@ def _expansion(law: Noise, point: float, sign: float, room: float) -> tuple[floa
     return power + 1, step, g * gamma(exponent) * length ** (1 - exponent)
 
 
-def _better(
-    best: tuple[float, FloatArray, float, float] | None,
-    law: Noise,
-    point: float,
-    sign: float,
-    length: float,
-    step: float,
-) -> tuple[float, FloatArray, float, float] | None:
-    residual, series = _fit(law, point, sign, length, step)
-    return (residual, series, length, step) if best is None or residual < best[0] else best
+def _best(
+    law: Noise, point: float, sign: float, trials: Iterable[tuple[float, float]]
+) -> tuple[float, FloatArray, float, float]:
+    """Residual and series of the best fit, and its length and step; no further than the first good one."""
+    fits = []
+    for length, step in trials:
+        fits.append((*_fit(law, point, sign, length, step), length, step))
+        if fits[-1][0] < GOOD:
+            break
+    return min(fits, key=lambda fit: fit[0])
+
+
+def _refined(law: Noise, sign: float, length: float, step: float) -> float:
+    """The step, close to this one, with the smallest residual at the point 0."""
+    found = minimize_scalar(
+        lambda step: np.log(_fit(law, 0.0, sign, length, step)[0] + 1e-17),
+        bounds=(0.999 * step, 1.001 * step),
+        method="bounded",
+        options={"xatol": 1e-13},
+    )
+    return float(found.x)
 
 
 def _fit(law: Noise, point: float, sign: float, length: float, step: float) -> tuple[float, FloatArray]:

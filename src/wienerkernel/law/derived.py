@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike
 from scipy.optimize import elementwise
 
 from .._typing import FloatArray, IntArray
-from .arguments import as_levels
 
-__all__ = ["DerivedMethods", "shortest"]
+__all__ = ["DerivedMethods", "as_levels", "shortest"]
 
 GRID = 49
 """Values of the part of the outer probability that lies below, on which the width is searched for local minima."""
@@ -22,6 +21,15 @@ PRECISION = 1e-9
 """Of the part that lies below; the width, near its minimum, is then exact to rounding."""
 INFINITE = 1e100
 """Width of an interval with an infinite end; the search needs finite values."""
+
+
+def as_levels(name: str, values: ArrayLike) -> FloatArray:
+    """``values`` as an array of probabilities."""
+    array = np.asarray(values, dtype=float)
+    if not np.all((array >= 0) & (array <= 1)):
+        msg = f"{name} must lie between 0 and 1, got {array}"
+        raise ValueError(msg)
+    return array
 
 
 class DerivedMethods:
@@ -75,16 +83,7 @@ class DerivedMethods:
     def hdi(self, confidence: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Shortest interval with this probability; for a density with one peak, the highest-density interval.
 
-        If the density has several peaks, it is the shortest of all intervals.
-
-        Parameters
-        ----------
-        confidence : array-like
-            Probability inside, broadcast against S.
-
-        Returns
-        -------
-        low, high : ndarray of shape broadcast(confidence.shape, S)
+        If the density has several peaks, it is the shortest of all intervals. Arguments and shapes as for :meth:`interval`.
 
         Examples
         --------

@@ -22,11 +22,12 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 from .._typing import FloatArray, IntArray
 from ..noise import as_noise
 from .atoms import AtomSum, SmoothedAtoms, atom_sum
-from .closed import GammaSum, Normal, PointMass, SingleTerm, gamma_shape
+from .closed import MAX_UNIFORM, NORMAL, PointMass, SingleTerm, UniformSum, gamma_shape
 from .components import MOST_CHOICES, ComponentSum, choices
 from .contour import Contour, growth_on_ray
 from .convolution import Convolution, is_sharp, scaled_pieces
@@ -37,7 +38,6 @@ from .fourier import DECAY, TRUNCATION, Fourier, Lattice, affordable, decay_poin
 from .graded import MAX_NODES, NEAR, NODES, PHASE, Graded
 from .ray import Inversion
 from .rows import Rows
-from .uniform import MAX_TERMS, UniformSum, is_uniform
 
 __all__ = ["METHODS", "Part", "parts"]
 
@@ -76,18 +76,19 @@ POOR = 1e-9
 Part = tuple[IntArray, Inversion]
 
 
-class _Candidates:
+class _Candidates(Rows):
     """Rows that no method has taken yet, with the length of the Fourier series that they need."""
 
     def __init__(self, rows: Rows, automatic: bool) -> None:
-        self.rows, self.automatic = rows, automatic
-
-    def __len__(self) -> int:
-        return len(self.rows)
+        super().__init__(rows.terms, rows.normal_var)
+        self.automatic = automatic
 
     def take(self, index: IntArray) -> _Candidates:
         """The candidates with these indices; what is known of them is kept."""
-        taken = _Candidates(self.rows.take(index), self.automatic)
+        rows = super().take(index)
+        if rows is self:
+            return self
+        taken = _Candidates(rows, self.automatic)
         if "window" in self.__dict__:
             taken.__dict__["window"] = self.window[0][index], self.window[1][index]
         if "decay" in self.__dict__:
@@ -97,16 +98,16 @@ class _Candidates:
     @cached_property
     def window(self) -> tuple[FloatArray, FloatArray]:
         """Interval that holds the mass, each end of shape (rows,)."""
-        return window(self.rows)
+        return window(self)
 
     @cached_property
     def decay(self) -> FloatArray:
         """Frequency beyond which phi is practically 0, shape (rows,)."""
         # high frequencies of a costly law are not evaluated where a convolution will do
-        if self.automatic and self.rows.costly and np.all(_convolvable(self.rows)):
+        if self.automatic and self.costly and np.all(_convolvable(self)):
             low, high = self.window
-            return decay_point(self.rows, float(np.max(2 * np.pi * self.affordable / (high - low))))
-        return decay_point(self.rows)
+            return decay_point(self, float(np.max(2 * np.pi * self.affordable / (high - low))))
+        return decay_point(self)
 
     @property
     def nodes(self) -> FloatArray:
@@ -116,7 +117,7 @@ class _Candidates:
     @property
     def affordable(self) -> NDArray[np.int_]:
         """Nodes of a Fourier series that cost less than a convolution, shape (rows,)."""
-        return np.where(self.rows.copies <= FEW_TERMS, MANY_NODES, MOST_NODES)
+        return np.where(self.copies <= FEW_TERMS, MANY_NODES, MOST_NODES)
 
 
 Claim = Callable[[_Candidates], Iterator[Part]]
@@ -137,11 +138,11 @@ def parts(rows: Rows, method: str) -> Iterator[Part]:
             candidates, number = candidates.take(left), number[left]
 
 
-def _at(chosen: NDArray[np.bool_], candidates: _Candidates, claim: Claim) -> Iterator[Part]:
-    """What a claim yields for the chosen candidates only."""
+def _at(chosen: NDArray[np.bool_], rows: _Candidates, claim: Claim) -> Iterator[Part]:
+    """What a claim yields for the chosen rows only."""
     index = np.flatnonzero(chosen)
     if len(index):
-        for some, inversion in claim(candidates.take(index)):
+        for some, inversion in claim(rows.take(index)):
             yield index[some], inversion
 
 
@@ -157,22 +158,13 @@ def _groups(chosen: NDArray[np.bool_], *keys: FloatArray) -> Iterator[IntArray]:
 # closed forms
 
 
-def _point_masses(candidates: _Candidates) -> Iterator[Part]:
-    rows = candidates.rows
-    index = np.flatnonzero((rows.copies == 0) & (rows.normal_var == 0))
-    if len(index):
-        yield index, PointMass()
+def _no_terms(rows: _Candidates) -> Iterator[Part]:
+    point = (rows.normal_var == 0).astype(float)
+    for index in _groups(rows.copies == 0, point):
+        yield index, PointMass() if point[index[0]] else SingleTerm(NORMAL, np.ones(len(index)))
 
 
-def _normals(candidates: _Candidates) -> Iterator[Part]:
-    rows = candidates.rows
-    index = np.flatnonzero(rows.copies == 0)
-    if len(index):
-        yield index, Normal(rows.mean[index])
-
-
-def _single_terms(candidates: _Candidates) -> Iterator[Part]:
-    rows = candidates.rows
+def _single_terms(rows: _Candidates) -> Iterator[Part]:
     alone = (np.count_nonzero(rows.weights, axis=1) == 1) & (rows.copies == 1) & (rows.normal_var == 0)
     for terms in rows.terms:
         index = np.flatnonzero(alone & (terms.copies == 1))
@@ -180,8 +172,7 @@ def _single_terms(candidates: _Candidates) -> Iterator[Part]:
             yield index, SingleTerm(terms.noise, terms.weights[index].sum(axis=1))
 
 
-def _gammas(candidates: _Candidates) -> Iterator[Part]:
-    rows = candidates.rows
+def _gammas(rows: _Candidates) -> Iterator[Part]:
     shapes = [gamma_shape(terms.noise) for terms in rows.terms]
     known = [(terms, shape) for terms, shape in zip(rows.terms, shapes, strict=True) if shape is not None]
     if not known:
@@ -193,13 +184,14 @@ def _gammas(candidates: _Candidates) -> Iterator[Part]:
     largest = np.take_along_axis(scales, np.argmax(np.abs(scales), axis=1)[:, None], axis=1)
     equal = np.all((np.abs(scales - largest) <= SAME_WEIGHT * np.abs(largest)) | ~used, axis=1)
     alone = np.count_nonzero(rows.weights, axis=1) == np.count_nonzero(scales, axis=1)
-    index = np.flatnonzero(alone & equal & (rows.copies > 0) & (rows.normal_var == 0))
-    if len(index):
-        yield index, GammaSum(used[index] @ shape, largest[index, 0])
+    # gamma laws with one scale add up to a gamma law
+    total = used @ shape
+    for index in _groups(alone & equal & (rows.copies > 0) & (rows.normal_var == 0), total):
+        law = as_noise(stats.gamma(total[index[0]]))
+        yield index, SingleTerm(law, largest[index, 0])
 
 
-def _atoms(candidates: _Candidates) -> Iterator[Part]:
-    rows = candidates.rows
+def _atoms(rows: _Candidates) -> Iterator[Part]:
     discrete = np.flatnonzero(rows.discrete)
     if not len(discrete):
         return
@@ -214,9 +206,9 @@ def _atoms(candidates: _Candidates) -> Iterator[Part]:
             yield index[some], SmoothedAtoms(exact, tau[some]) if smoothed else AtomSum(exact)
 
 
-def _uniforms(candidates: _Candidates) -> Iterator[Part]:
-    rows = candidates.rows
-    for n in range(2, MAX_TERMS + 1) if all(is_uniform(terms.noise) for terms in rows.terms) else ():
+def _uniforms(rows: _Candidates) -> Iterator[Part]:
+    uniform = all(getattr(terms.noise, "name", None) == "uniform" for terms in rows.terms)
+    for n in range(2, MAX_UNIFORM + 1) if uniform else ():
         index = np.flatnonzero((rows.copies == n) & (rows.normal_var == 0))
         if len(index):
             stable = UniformSum(rows.take(index)).rounding < CANCELLATION
@@ -227,9 +219,8 @@ def _uniforms(candidates: _Candidates) -> Iterator[Part]:
 # convolutions
 
 
-def _rough_terms(candidates: _Candidates) -> Iterator[Part]:
+def _rough_terms(rows: _Candidates) -> Iterator[Part]:
     """Convolutions where phi hardly decays, because all terms have atoms, or poles and jumps."""
-    rows = candidates.rows
     few = rows.atomic & (rows.copies <= 2) & (rows.normal_var == 0)
     continuous = [terms.noise for terms in rows.terms if not terms.noise.atomic]
     if (rows.costly or rows.bounded) and continuous and all(map(is_sharp, continuous)):
@@ -238,14 +229,14 @@ def _rough_terms(candidates: _Candidates) -> Iterator[Part]:
         most, tau = (SOME_TERMS, NARROW) if simple else (2, 0.0)
         few = few | ((rows.copies <= most) & (rows.normal_var <= tau**2))
     if few.any():
-        yield from _at(few & _convolvable(rows), candidates, _convolutions)
+        yield from _at(few & _convolvable(rows), rows, _convolutions)
 
 
-def _long_series(candidates: _Candidates) -> Iterator[Part]:
+def _long_series(rows: _Candidates) -> Iterator[Part]:
     """Convolutions where a Fourier series is very long."""
-    few = candidates.nodes > candidates.affordable
+    few = rows.nodes > rows.affordable
     if few.any():
-        yield from _at(few & _convolvable(candidates.rows), candidates, _convolutions)
+        yield from _at(few & _convolvable(rows), rows, _convolutions)
 
 
 def _convolvable(rows: Rows) -> NDArray[np.bool_]:
@@ -287,8 +278,7 @@ def _by_components(rows: Rows) -> NDArray[np.bool_]:
     return few & (number <= np.where(rows.copies <= FEW_TERMS, MOST_CHOICES, MOST_CHOICES // 4))
 
 
-def _convolutions(candidates: _Candidates) -> Iterator[Part]:
-    rows = candidates.rows
+def _convolutions(rows: _Candidates) -> Iterator[Part]:
     _need_whole_counts(rows, "convolution")
     by_components = _by_components(rows)
     if not np.all(by_components | _by_law(rows)):
@@ -300,11 +290,10 @@ def _convolutions(candidates: _Candidates) -> Iterator[Part]:
     if by_components.any():
         index = np.flatnonzero(by_components)
         yield index, ComponentSum(rows.take(index))
-    yield from _at(~by_components, candidates, _by_pieces)
+    yield from _at(~by_components, rows, _by_pieces)
 
 
-def _by_pieces(candidates: _Candidates) -> Iterator[Part]:
-    rows = candidates.rows
+def _by_pieces(rows: _Candidates) -> Iterator[Part]:
     copies = rows.counts.astype(int)
     weights, law = np.repeat(rows.weights, copies, axis=1), np.repeat(np.arange(len(copies)), copies)
     std = np.array([noise.std() for noise in rows.laws])[law]
@@ -321,7 +310,7 @@ def _by_pieces(candidates: _Candidates) -> Iterator[Part]:
         columns = zip(weights[group].T, law[group[0]], strict=True)
         laws = [scaled_pieces(rows.laws[k], column) for column, k in columns if column[0] != 0]
         if tau[group[0]]:
-            laws.append(scaled_pieces(as_noise(None), tau[group]))
+            laws.append(scaled_pieces(NORMAL, tau[group]))
         yield group, Convolution(laws)
 
 
@@ -337,25 +326,24 @@ def _need_whole_counts(rows: Rows, method: str) -> None:
 # transforms
 
 
-def _contours(candidates: _Candidates) -> Iterator[Part]:
+def _contours(rows: _Candidates) -> Iterator[Part]:
     """Contours where a Fourier series is long."""
-    angle = _angles(candidates.rows, candidates.nodes > FEW_NODES)
-    yield from _on_contours(candidates, angle, np.ceil(np.log(candidates.decay)))
+    angle = _angles(rows, rows.nodes > FEW_NODES)
+    yield from _on_contours(rows, angle, np.ceil(np.log(rows.decay)))
 
 
-def _all_contours(candidates: _Candidates) -> Iterator[Part]:
-    rows = candidates.rows
+def _all_contours(rows: _Candidates) -> Iterator[Part]:
     angle = _angles(rows, np.ones(len(rows), dtype=bool))
     if not np.all(angle):
         msg = f"method='contour' cannot serve {rows.terms[0].noise!r} with these weights; 'auto' can"
         raise ValueError(msg)
-    yield from _on_contours(candidates, angle)
+    yield from _on_contours(rows, angle)
 
 
-def _on_contours(candidates: _Candidates, angle: FloatArray, *keys: FloatArray) -> Iterator[Part]:
+def _on_contours(rows: _Candidates, angle: FloatArray, *keys: FloatArray) -> Iterator[Part]:
     for index in _groups(angle > 0, angle, *keys):
-        decay = float(candidates.decay[index].max())
-        yield index, Contour(candidates.rows.take(index), float(angle[index[0]]), decay)
+        decay = float(rows.decay[index].max())
+        yield index, Contour(rows.take(index), float(angle[index[0]]), decay)
 
 
 def _angles(rows: Rows, wanted: NDArray[np.bool_]) -> FloatArray:
@@ -375,21 +363,20 @@ def _angles(rows: Rows, wanted: NDArray[np.bool_]) -> FloatArray:
     return result
 
 
-def _costly_terms(candidates: _Candidates) -> Iterator[Part]:
+def _costly_terms(rows: _Candidates) -> Iterator[Part]:
     """Corners where the frequencies at which phi has decayed would be costly to find."""
-    rows = candidates.rows
     few = (rows.copies <= SOME_TERMS) & (rows.costly | rows.atomic) & (rows.normal_var < NARROW**2)
-    yield from _at(few, candidates, _cornered)
+    yield from _at(few, rows, _cornered)
 
 
-def _slow_decay(candidates: _Candidates) -> Iterator[Part]:
+def _slow_decay(rows: _Candidates) -> Iterator[Part]:
     """Corners where a Fourier series is long."""
-    yield from _at(candidates.nodes > FEW_NODES, candidates, _cornered)
+    yield from _at(rows.nodes > FEW_NODES, rows, _cornered)
 
 
-def _cornered(candidates: _Candidates) -> Iterator[Part]:
+def _cornered(rows: _Candidates) -> Iterator[Part]:
     """Panels up to the frequency from which on phi is known by the corners of the density."""
-    rows, (low, high) = candidates.rows, candidates.window
+    low, high = rows.window
     few = (rows.copies <= MOST_TERMS) & _is_whole(rows)
     index = np.flatnonzero(few & ~(rows.discrete & (rows.normal_var == 0)))
     if not len(index):
@@ -406,37 +393,37 @@ def _cornered(candidates: _Candidates) -> Iterator[Part]:
         yield group, Graded(rows.take(group), ends, float(frequency[group].max()), corners)
 
 
-def _heavy_tails(candidates: _Candidates) -> Iterator[Part]:
-    rows, decay = candidates.rows, candidates.decay
-    heavy = (candidates.nodes > MANY_NODES) & (decay < FAST) & (not rows.bounded) & ~rows.atomic
-    low, high = candidates.window
+def _heavy_tails(rows: _Candidates) -> Iterator[Part]:
+    decay = rows.decay
+    heavy = (rows.nodes > MANY_NODES) & (decay < FAST) & (not rows.bounded) & ~rows.atomic
+    low, high = rows.window
     for index in _groups(heavy, np.ceil(2 * np.log(decay)), np.arange(float(len(rows))) // MAX_ROWS):
         yield index, Graded(rows.take(index), (low[index], high[index]), float(decay[index].max()))
 
 
-def _series(candidates: _Candidates) -> Iterator[Part]:
-    for index, series in _windows(candidates):
-        poor = np.zeros(len(candidates), dtype=bool)
+def _series(rows: _Candidates) -> Iterator[Part]:
+    for index, series in _windows(rows):
+        poor = np.zeros(len(rows), dtype=bool)
         poor[index] = series.left_out > POOR
-        some = candidates.rows.take(np.flatnonzero(poor))
+        some = rows.take(np.flatnonzero(poor))
         if poor.any() and affordable(some) and np.all(is_whole(some.counts)):
-            fine = np.zeros(len(candidates), dtype=bool)
+            fine = np.zeros(len(rows), dtype=bool)
             fine[index] = ~poor[index]
-            yield from _at(poor, candidates, _lattices)
-            yield from _at(fine, candidates, _series)
+            yield from _at(poor, rows, _lattices)
+            yield from _at(fine, rows, _series)
         else:
             yield index, series
 
 
-def _lattices(candidates: _Candidates) -> Iterator[Part]:
-    _need_whole_counts(candidates.rows, "lattice")
-    for index, series in _windows(candidates):
+def _lattices(rows: _Candidates) -> Iterator[Part]:
+    _need_whole_counts(rows, "lattice")
+    for index, series in _windows(rows):
         yield index, Lattice(series)
 
 
-def _windows(candidates: _Candidates) -> Iterator[tuple[IntArray, Fourier]]:
+def _windows(rows: _Candidates) -> Iterator[tuple[IntArray, Fourier]]:
     """Fourier series on common windows, for rows that need about as many frequencies."""
-    rows, decay, (low, high) = candidates.rows, candidates.decay, candidates.window
+    decay, (low, high) = rows.decay, rows.window
     alias = np.full(len(rows), TRUNCATION)
     # a law with atoms comes back unless it is the normal part that has decayed
     back = np.flatnonzero(rows.atomic & (0.5 * rows.normal_var * decay**2 < DECAY))
@@ -450,12 +437,12 @@ def _windows(candidates: _Candidates) -> Iterator[tuple[IntArray, Fourier]]:
 
 METHODS: dict[str, tuple[Claim, ...]] = {
     "auto": (
-        *(_point_masses, _normals, _single_terms, _gammas, _atoms, _uniforms),
+        *(_no_terms, _single_terms, _gammas, _atoms, _uniforms),
         *(_rough_terms, _costly_terms, _contours, _slow_decay, _long_series, _heavy_tails, _series),
     ),
-    "contour": (_point_masses, _all_contours),
-    "convolution": (_point_masses, _convolutions),
-    "fourier": (_point_masses, _series),
-    "lattice": (_point_masses, _lattices),
+    "contour": (_no_terms, _all_contours),
+    "convolution": (_no_terms, _convolutions),
+    "fourier": (_no_terms, _series),
+    "lattice": (_no_terms, _lattices),
 }
 """What ``LinearCombination`` accepts as ``method``, and the claims that are asked in turn."""

@@ -11,7 +11,8 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from .._typing import ComplexArray, FloatArray, IntArray
-from ..noise import Noise, as_noise
+from ..noise import Noise
+from .closed import NORMAL
 from .corners import components
 from .ray import EPS, RaySum, Values, between, joined
 from .rows import Rows
@@ -222,21 +223,15 @@ class Fourier:
             return self.alias
         return self.alias + self.rows.beyond(self.nodes * self.h, 0.0)[0] / np.pi
 
-    def _series(self, x: FloatArray, index: IntArray) -> Values:
-        if self._sum is not None:
-            return self._sum(x, index)
-        # too large to keep: a few rows at a time
-        step = max(1, MAX_SIZE // self.nodes)
-        parts = []
-        for start in range(0, len(index), step):
-            some = index[start : start + step]
-            parts.append(self._prepare(some)(x[start : start + step], np.arange(len(some))))
-        return joined(parts)
-
     def __call__(self, x: FloatArray, index: IntArray) -> Values:
-        """Values at the points ``x`` of shape (n, k), for the rows ``index``."""
         low, high = self.low[index, None], self.high[index, None]
-        values = self._series(np.clip(x, low, high), index)
+        inside = np.clip(x, low, high)
+        if self._sum is not None:
+            values = self._sum(inside, index)
+        else:  # too large to keep: a few rows at a time
+            step = max(1, MAX_SIZE // self.nodes)
+            some = [slice(start, start + step) for start in range(0, len(index), step)]
+            values = joined(self._prepare(index[i])(inside[i], np.arange(len(index[i]))) for i in some)
         return Values(*between(x < low, x > high, *values[:3]), *values[3:])
 
 
@@ -266,7 +261,7 @@ class Lattice:
             if weight:
                 transform *= self._transform(row, float(weight), noise) ** count
         if rows.normal_var[row] > 0:
-            transform *= self._transform(row, float(np.sqrt(rows.normal_var[row])), as_noise(None))
+            transform *= self._transform(row, float(np.sqrt(rows.normal_var[row])), NORMAL)
         mass = np.roll(np.fft.irfft(transform, self.size), -int(self.first[row]) % self.size)
         return np.clip(np.cumsum(mass), 0.0, 1.0)
 
@@ -290,7 +285,6 @@ class Lattice:
         return np.fft.rfft(np.roll(cells, int(middle) % self.size))
 
     def __call__(self, x: FloatArray, index: IntArray) -> Values:
-        """Values at the points ``x`` of shape (n, k), for the rows ``index``."""
         values = self.series(x, index)
         step, first, rows = self.step[index, None], self.first[index, None], index[:, None]
         upper = np.floor(x / step - first + 1e-6)

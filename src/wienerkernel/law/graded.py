@@ -6,13 +6,15 @@ x. They end where phi has decayed, or where the corners of the density take over
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from .._typing import FloatArray, IntArray
 from .atoms import nearest
 from .corner_tail import SAME, CornerSum, CornerTail
 from .corners import components
-from .ray import EPS, RaySum, Values, put
+from .ray import EPS, RaySum, Values, by_key
 from .rows import Rows
 
 __all__ = ["MAX_NODES", "NEAR", "NODES", "PHASE", "Graded"]
@@ -55,21 +57,19 @@ class Graded:
         rows: Rows,
         window: tuple[FloatArray, FloatArray],
         decay: float,
-        corners: list[CornerSum] | None = None,
+        corners: Sequence[CornerSum] = (),
     ) -> None:
         self.rows, self.decay = rows, decay
         self.low, self.high = window
         self.near = min(NEAR, float(np.max(np.maximum(self.high - rows.mean, rows.mean - self.low))))
         self.last = int(np.log(PHASE * MAX_NODES / (NODES * decay * self.near)) / np.log(FACTOR))
         self.beyond = [
-            CornerTail(row, decay, length)
-            for row, length in zip(corners or [], self.high - self.low, strict=bool(corners))
+            CornerTail(row, decay, length) for row, length in zip(corners, self.high - self.low, strict=False)
         ]
         self.relative = bool(corners)  # where phi decays slowly, the saddle point is of no use
         self.jumps = rows.atomic & (rows.normal_var == 0)
         self.atoms = [
-            row.atoms if jumps else np.empty(0)
-            for row, jumps in zip(corners or [], self.jumps, strict=bool(corners))
+            row.atoms if jumps else np.empty(0) for row, jumps in zip(corners, self.jumps, strict=False)
         ]
         self._sums: dict[int, RaySum] = {}
 
@@ -105,25 +105,15 @@ class Graded:
         return RaySum(self.rows, r, weights, 0.0, np.zeros(len(self.rows)), complete=True, log_phi=log_phi)
 
     def __call__(self, x: FloatArray, index: IntArray) -> Values:
-        """Values at the points ``x`` of shape (n, k), for the rows ``index``."""
         # an atom is reached, whatever a standardized x rounds to
         shift = np.where(self.jumps[index, None], 2 * SAME * (1 + np.abs(x)), 0.0)
         x = self.snap(x, index) + shift
         low, high = self.low[index, None], self.high[index, None]
-        result = Values(*np.zeros((5, *x.shape)))
         with np.errstate(divide="ignore"):
             distance = np.abs(x - self.rows.mean[index, None])
             level = np.maximum(0, np.ceil(np.log(distance / self.near) / np.log(FACTOR)))
         level = np.where((x < low) | (x > high), -1, np.minimum(level, self.last + 1)).astype(int)
-        for number in np.unique(level[level >= 0]):
-            chosen = level == number
-            some = np.flatnonzero(chosen.any(axis=1))
-            # points of other levels are replaced by one of this level
-            lent = np.take_along_axis(x, np.argmax(chosen, axis=1)[:, None], axis=1)
-            points = np.where(chosen, x, lent)[some]
-            far = number > self.last
-            values = self._far(points, index[some]) if far else self._sum(int(number))(points, index[some])
-            put(result, chosen, values, chosen[some])
+        result = by_key(level, x, index, self._at_level)
         for i, row in enumerate(index if self.beyond else ()):
             inside = np.flatnonzero((level[i] >= 0) & (level[i] <= self.last))
             for out, value in zip(result, self.beyond[row](x[i, inside]), strict=True):
@@ -132,6 +122,11 @@ class Graded:
         result.cdf[x > high], result.sf[x < low] = 1.0, 1.0
         result.error[:] += shift * result.pdf
         return result
+
+    def _at_level(self, level: int, x: FloatArray, index: IntArray) -> Values:
+        if level < 0:
+            return Values(*np.zeros((5, *x.shape)))
+        return self._far(x, index) if level > self.last else self._sum(level)(x, index)
 
     def snap(self, x: FloatArray, index: IntArray) -> FloatArray:
         """The points ``x``, moved to the atoms that they are next to."""

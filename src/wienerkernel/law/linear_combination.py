@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Real
 from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._typing import FloatArray, RandomState
-from ..noise import Noise
+from ..noise import Noise, as_noise
 from ..noise.base import as_generator
 from ..text import check_choice
-from .arguments import as_levels, as_terms, finite
-from .batch import Batch
-from .derived import DerivedMethods
+from .batch import Batch, Term
+from .derived import DerivedMethods, as_levels
 from .dispatch import METHODS
-from .divisible import is_whole, power
+from .divisible import check_counts, is_whole, power
 
 __all__ = ["AccuracyWarning", "LinearCombination"]
 
@@ -101,8 +101,8 @@ class LinearCombination(DerivedMethods):
         method: str = "auto",
         verbose: bool = False,
     ) -> None:
-        terms = as_terms(noise, weights, counts)
-        loc_, std = finite("loc", loc), finite("normal_std", normal_std)
+        terms = _as_terms(noise, weights, counts)
+        loc_, std = _finite("loc", loc), _finite("normal_std", normal_std)
         if np.any(std < 0):
             msg = f"normal_std must be at least 0, got {std.min()}"
             raise ValueError(msg)
@@ -165,18 +165,7 @@ class LinearCombination(DerivedMethods):
     @overload
     def cdf(self, y: ArrayLike, *, return_error: Literal[True]) -> tuple[FloatArray, FloatArray]: ...
     def cdf(self, y: ArrayLike, *, return_error: bool = False) -> FloatArray | tuple[FloatArray, FloatArray]:
-        """Distribution function P(Y <= y).
-
-        Parameters
-        ----------
-        y : array-like
-            Broadcast against S.
-        return_error : bool, default False
-            Whether to return a bound on the absolute error as well, which holds within a factor of ten.
-
-        Returns
-        -------
-        ndarray of shape broadcast(y.shape, S), or two of them
+        """Distribution function P(Y <= y); arguments and shapes as for :meth:`pdf`.
 
         Examples
         --------
@@ -191,18 +180,7 @@ class LinearCombination(DerivedMethods):
     @overload
     def sf(self, y: ArrayLike, *, return_error: Literal[True]) -> tuple[FloatArray, FloatArray]: ...
     def sf(self, y: ArrayLike, *, return_error: bool = False) -> FloatArray | tuple[FloatArray, FloatArray]:
-        """Survival function P(Y > y), accurate where it is small.
-
-        Parameters
-        ----------
-        y : array-like
-            Broadcast against S.
-        return_error : bool, default False
-            Whether to return a bound on the absolute error as well, which holds within a factor of ten.
-
-        Returns
-        -------
-        ndarray of shape broadcast(y.shape, S), or two of them
+        """Survival function P(Y > y), accurate where it is small; arguments and shapes as for :meth:`pdf`.
 
         Examples
         --------
@@ -246,18 +224,7 @@ class LinearCombination(DerivedMethods):
     @overload
     def isf(self, q: ArrayLike, *, return_error: Literal[True]) -> tuple[FloatArray, FloatArray]: ...
     def isf(self, q: ArrayLike, *, return_error: bool = False) -> FloatArray | tuple[FloatArray, FloatArray]:
-        """Upper quantile: the smallest y with P(Y > y) <= q, accurate for small q.
-
-        Parameters
-        ----------
-        q : array-like
-            Probabilities, broadcast against S.
-        return_error : bool, default False
-            Whether to return a bound on the error of the probability at the quantile as well.
-
-        Returns
-        -------
-        ndarray of shape broadcast(q.shape, S), or two of them
+        """Upper quantile: the smallest y with P(Y > y) <= q, accurate for small q; arguments as for :meth:`ppf`.
 
         Examples
         --------
@@ -339,6 +306,40 @@ class LinearCombination(DerivedMethods):
         if np.any(self.normal_std > 0):
             result += self.normal_std.ravel() * generator.standard_normal(result.shape)
         return result.reshape(*lead, *self.shape)
+
+
+def _finite(name: str, values: ArrayLike) -> FloatArray:
+    """A copy of ``values``, which the law keeps; ValueError for NaN or infinity."""
+    array = np.array(values, dtype=float)
+    if not np.all(np.isfinite(array)):
+        msg = f"{name} must be finite numbers, got NaN or infinity"
+        raise ValueError(msg)
+    return array
+
+
+def _as_terms(noise: Any, weights: Any, counts: Any) -> list[Term]:
+    """One term, or one for each law of a list. A list of numbers is one law, that of recorded residuals."""
+    if not isinstance(noise, list | tuple) or all(isinstance(part, Real) for part in noise):
+        return [_term(noise, weights, counts)]
+    counts = [None] * len(noise) if counts is None else counts
+    if not len(noise) == len(weights) == len(counts):
+        msg = f"{len(noise)} laws need as many arrays of weights and of counts, got {len(weights)} and {len(counts)}"
+        raise ValueError(msg)
+    return [_term(*part) for part in zip(noise, weights, counts, strict=True)]
+
+
+def _term(noise: Any, weights: ArrayLike, counts: ArrayLike | None) -> Term:
+    law, w = as_noise(noise), _finite("weights", weights)
+    if w.ndim == 0 or w.shape[-1] == 0:
+        msg = f"weights must have shape (..., D) with D >= 1, got shape {w.shape}"
+        raise ValueError(msg)
+    width = w.shape[-1]
+    n = np.ones(width) if counts is None else np.array(counts, dtype=float)
+    if n.shape != (width,) or not np.all((n > 0) & np.isfinite(n)):
+        msg = f"counts must be {width} positive numbers, one per weight, got {counts!r}"
+        raise ValueError(msg)
+    check_counts(law, n)
+    return law, w, n
 
 
 def _checked(

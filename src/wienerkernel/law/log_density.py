@@ -55,6 +55,8 @@ class Centered(NamedTuple):
 
 def centered(noise: Noise) -> Centered:
     """Split noise into these parts."""
+    if noise.gaussian:
+        return Centered(noise, 0.0, noise.var())  # all of it is the normal part
     law, origin, _, normal_std = split(noise)
     if isinstance(noise, ScipyNoise):  # the only one whose scale is split off
         law = noise.moved(noise.loc - origin)
@@ -115,11 +117,12 @@ class LogDensity:
             self.normal_var = normal_var + noise.normal_var * (weights**2 @ counts)
         self.value, self._ended = np.full(len(x), np.nan), np.zeros(len(x), dtype=bool)
         self._batches: list[_Batch] = []
-        self._std = np.sqrt(law.var() * (weights**2 @ counts) + self.normal_var)
-        self._mean = law.mean() * self._total
         if law.gaussian:
+            self._std, self._mean = np.sqrt(self.normal_var), np.zeros(len(weights))
             self.value = -0.5 * self._standard**2 - np.log(np.sqrt(2 * np.pi) * self._std[row])
             return
+        self._std = np.sqrt(law.var() * (weights**2 @ counts) + self.normal_var)
+        self._mean = law.mean() * self._total
         self._own = weights[np.arange(len(weights)), np.argmax(np.abs(weights), axis=1)]
         # Where the density is singular but for the smaller terms; the contour turns to the side of x.
         self._pole = self._mean - law.mean() * self._own
@@ -149,12 +152,8 @@ class LogDensity:
 
     def _gradient_gaussian(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         z, std = self._standard, self._std[self.row]
-        by_x, rows = -z / std, len(self._std)
-        by_normal: FloatArray = np.bincount(self.row, 0.5 * (z**2 - 1) / std**2, minlength=rows).astype(float)
-        by_mean = -np.bincount(self.row, by_x, minlength=rows)
-        by_weights = 2 * self.law.var() * by_normal[:, None] * self.weights
-        by_weights += self.law.mean() * by_mean[:, None]
-        return by_x, by_normal, by_weights * self.counts
+        by_normal = np.bincount(self.row, 0.5 * (z**2 - 1) / std**2, minlength=len(self._std))
+        return -z / std, by_normal.astype(float), np.zeros(self.weights.shape)
 
     def _gradient(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         by_x, by_normal = np.zeros(len(self.x)), np.zeros(len(self._std))

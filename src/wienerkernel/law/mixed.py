@@ -23,19 +23,7 @@ SMALL = 1e-7
 
 
 class MixedLaw(DerivedMethods):
-    """The law that is row k of a batch of laws with probability p_k, with the methods of :class:`LinearCombination`.
-
-    Parameters
-    ----------
-    law : LinearCombination of shape (q, *S)
-    probabilities : ndarray of shape (q,)
-
-    Examples
-    --------
-    >>> Y = MixedLaw(LinearCombination("norm()", [[1.0], [3.0]]), np.array([0.5, 0.5]))
-    >>> float(Y.var()), round(float(Y.cdf(1.0)), 6), round(float(Y.kurtosis()), 6)
-    (5.0, 0.735952, 1.92)
-    """
+    """The law that is row k of a ``law`` of shape (q, *S) with probability p_k: methods as :class:`LinearCombination`."""
 
     def __init__(self, law: LinearCombination, probabilities: FloatArray) -> None:
         self.law, self.probabilities = law, probabilities
@@ -83,14 +71,12 @@ class MixedLaw(DerivedMethods):
     def ppf(self, q: ArrayLike, *, return_error: bool = False) -> Any:
         """Quantile: the y with P(Y <= y) = q."""
         level = np.asarray(q, dtype=float)
-        low = level <= 0.5
-        return self._quantile(np.where(low, level, 1 - level), ~low, return_error)
+        return self._quantile(np.minimum(level, 1 - level), level > 0.5, return_error)
 
     def isf(self, q: ArrayLike, *, return_error: bool = False) -> Any:
         """Upper quantile: the y with P(Y > y) = q."""
         level = np.asarray(q, dtype=float)
-        low = level <= 0.5
-        return self._quantile(np.where(low, level, 1 - level), low, return_error)
+        return self._quantile(np.minimum(level, 1 - level), level <= 0.5, return_error)
 
     def _quantile(self, p: FloatArray, upper: Any, return_error: bool) -> Any:
         """The mixture's quantile lies between the smallest and the largest of its parts'."""

@@ -8,6 +8,7 @@ the piece is smooth, so that polynomials on cells of tau represent it to machine
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -74,19 +75,10 @@ class Pieces:
 
     def scaled(self, factor: FloatArray) -> Pieces:
         """The law of factor times the variable of row 0, for positive factors of shape (rows,)."""
-        column = factor[:, None]
-        other = Pieces(
-            self.cuts[0] * column,
-            self.tail[0] * factor,
-            self.lower,
-            self.upper,
-            self.grain[0] * column,
-            self.depth,
-        )
-        other.__dict__.update(
-            {key: value for key, value in self.__dict__.items() if key not in other.__dict__}
-        )
-        other.row, other.need = np.zeros(len(factor), dtype=np.intp), self.need
+        other, column = copy(self), factor[:, None]
+        other.cuts, other.ends = self.cuts[0] * column, self.ends[0] * column
+        other.tail, other.grain = self.tail[0] * factor, self.grain[0] * column
+        other.row = np.zeros(len(factor), dtype=np.intp)
         return other
 
     def store(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .._typing import ComplexArray, FloatArray, IntArray
 from .rows import Rows
 
-__all__ = ["Inversion", "RaySum", "Values", "between", "empty", "joined", "put"]
+__all__ = ["Inversion", "RaySum", "Values", "between", "by_key", "empty", "joined", "put"]
 
 CHUNK = 2**15
 """Numbers that are processed at once: they stay in the cache."""
@@ -38,7 +38,7 @@ def empty(shape: tuple[int, ...]) -> Values:
     return Values(*(np.empty(shape) for _ in Values._fields))
 
 
-def put(result: Values, at: Any, values: Iterable[FloatArray], chosen: Any = ...) -> None:
+def put(result: Iterable[FloatArray], at: Any, values: Iterable[FloatArray], chosen: Any = ...) -> None:
     """Write ``values[chosen]`` into ``result[at]``, field by field."""
     for out, value in zip(result, values, strict=True):
         out[at] = value[chosen]
@@ -58,6 +58,21 @@ def between(
         np.where(below, 0.0, np.where(above, 1.0, cdf)),
         np.where(below, 1.0, np.where(above, 0.0, sf)),
     )
+
+
+def by_key(
+    keys: IntArray, x: FloatArray, index: IntArray, function: Callable[[int, FloatArray, IntArray], Values]
+) -> Values:
+    """Values at the points ``x`` of shape (n, k), from a function of a key and the points and rows that have it."""
+    result = empty(x.shape)
+    for key in np.unique(keys):
+        chosen = keys == key
+        some = np.flatnonzero(chosen.any(axis=1))
+        # points with another key are replaced by one of the same row that has this key
+        lent = np.take_along_axis(x, np.argmax(chosen, axis=1)[:, None], axis=1)
+        values = function(int(key), np.where(chosen, x, lent)[some], index[some])
+        put(result, chosen, values, chosen[some])
+    return result
 
 
 class Inversion(Protocol):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import cached_property, lru_cache
 from math import factorial
 from threading import RLock
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -66,27 +66,20 @@ _DIFFERENCES = (45 / 60, -9 / 60, 1 / 60)
 """Coefficients of the first derivative by central differences of sixth order."""
 
 
-class _Grid(NamedTuple):
+def _grid(tolerance: float, theta: float) -> tuple[int, tuple[float, ...], float]:
     """How a table interpolates: points of the stencil, steps of log r, and the error of phi that is no error.
 
     The nearer the singularities of log phi, the finer the step has to be.
     """
-
-    points: int
-    steps: tuple[float, ...]
-    floor: float
-
-
-def _grid(tolerance: float, theta: float) -> _Grid:
     if tolerance == SMOOTH:  # fewer points are faster
         # On the real axis there are zeros of phi, and few weights to sum; those of skewnorm are close to the rays. The step
         # is the same for all laws, so that those of a family can be blended.
-        return _Grid(8, (1 / 48 if theta else 1 / 96,), 1e-13)
+        return 8, (1 / 48 if theta else 1 / 96,), 1e-13
     if tolerance == NEAR_ZEROS:
-        return _Grid(12, (1 / 96,), 1e-13)
+        return 12, (1 / 96,), 1e-13
     if tolerance == COARSE:
-        return _Grid(8, (1 / 8, 1 / 20, 1 / 40, 1 / 80), tolerance)
-    return _Grid(POINTS, (1 / 20, 1 / 40, 1 / 80), tolerance)
+        return 8, (1 / 8, 1 / 20, 1 / 40, 1 / 80), tolerance
+    return POINTS, (1 / 20, 1 / 40, 1 / 80), tolerance
 
 
 class Law(Protocol):
@@ -310,10 +303,8 @@ def _derivative(values: ComplexArray, step: float) -> ComplexArray:
     return np.asarray(sum(parts))
 
 
-@lru_cache(maxsize=32)
-def ray_table(noise: Noise, theta: float, tolerance: float) -> RayTable:
-    """The table of a law along a ray, built once."""
-    return RayTable(noise, theta, tolerance)
+ray_table = lru_cache(maxsize=32)(RayTable)
+"""The table of a law along a ray, built once."""
 
 
 def table_of(law: Law, theta: float, tolerance: float) -> RayTable:
@@ -353,7 +344,5 @@ class BandTable:
         return np.where(t < 0, table.conj(), table)
 
 
-@lru_cache(maxsize=8)
-def band_table(noise: Noise) -> BandTable:
-    """The table of a law, built once."""
-    return BandTable(noise)
+band_table = lru_cache(maxsize=8)(BandTable)
+"""The table of a law at real t, built once."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._typing import ComplexArray, FloatArray, IntArray
-from .ray import EPS, Values
+from .ray import EPS, Values, joined, put
 from .rows import Rows
 
 __all__ = ["SaddleTails", "hyperbola", "saddle_point"]
@@ -51,8 +51,7 @@ class SaddleTails:
     def __call__(self, x: FloatArray, index: IntArray) -> Values:
         """Values at the points ``x`` of shape (n,), which belong to the rows ``index`` of shape (n,)."""
         step = max(1, CHUNK // (NODES * self.rows.weights.shape[1]))
-        parts = [self._part(x[i : i + step], index[i : i + step]) for i in range(0, len(x), step)]
-        return Values(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+        return joined(self._part(x[i : i + step], index[i : i + step]) for i in range(0, len(x), step))
 
     def log_density(self, x: FloatArray, index: IntArray) -> FloatArray:
         """Logarithm of the density by Daniels' approximation, to about 0.1 or a millionth of it."""
@@ -69,22 +68,28 @@ class SaddleTails:
         upper = (c > 0).astype(float)
         values = Values(np.zeros(len(x)), upper, 1 - upper, np.zeros(len(x)), np.zeros(len(x)))
         seen = np.flatnonzero(~(depth < UNDERFLOW))
+        values.error[seen] = np.inf
         if self.theta:
-            _put(values, seen, _hyperbola(rows.take(seen), x[seen], c[seen], curvature[seen], self.theta))
+            _improve(values, seen, _hyperbola(rows.take(seen), x[seen], c[seen], curvature[seen], self.theta))
             # A tail lighter than exponential may grow where the hyperbola turns to; a straight line does not turn.
-            seen = seen[~(values.error[seen] < GOOD * np.minimum(values.cdf, values.sf)[seen])]
+            seen = _poor(values, seen)
         if len(seen):
-            _put(values, seen, _line(rows.take(seen), x[seen], c[seen], curvature[seen]), self.theta > 0)
+            _improve(values, seen, _line(rows.take(seen), x[seen], c[seen], curvature[seen]))
         # K(c) - cx is 0 at c = 0 and lowest at the saddle point: any other point is not one
         lost = ~(depth <= 0)
         values.error[lost], values.pdf_error[lost] = np.inf, np.inf
         return values
 
 
-def _put(values: Values, index: IntArray, other: Values, only_better: bool = False) -> None:
-    keep = other.error < values.error[index] if only_better else np.ones(len(index), dtype=bool)
-    for out, value in zip(values, other, strict=True):
-        out[index[keep]] = value[keep]
+def _improve(values: Values, index: IntArray, other: Values) -> None:
+    """Replace values at ``index`` by others that have a smaller error."""
+    better = other.error < values.error[index]
+    put(values, index[better], other, better)
+
+
+def _poor(values: Values, index: IntArray) -> IntArray:
+    """The points of ``index`` at which the tail needs a second method, or more nodes."""
+    return index[~(values.error[index] < GOOD * np.minimum(values.cdf, values.sf)[index])]
 
 
 def hyperbola(
@@ -116,8 +121,9 @@ def _line(rows: Rows, x: FloatArray, c: FloatArray, curvature: FloatArray) -> Va
     while len(seen) and n <= MOST_NODES:
         h = 2 * np.pi / period[seen, None]
         z = c[seen, None] + 1j * h * (np.arange(n) + 0.5)
-        _put(values, seen, _integrate(rows.take(seen), x[seen], c[seen], z, np.broadcast_to(1j * h, z.shape)))
-        seen = seen[~(values.error[seen] < GOOD * np.minimum(values.cdf, values.sf)[seen])]
+        dz = np.broadcast_to(1j * h, z.shape)
+        _improve(values, seen, _integrate(rows.take(seen), x[seen], c[seen], z, dz))
+        seen = _poor(values, seen)
         n *= 4
     return values
 

@@ -77,15 +77,13 @@ class Terms:
         lower, upper = self.noise.strip()
         negative, positive = self.largest
         with np.errstate(divide="ignore", invalid="ignore"):
-            low = -np.fmin(
-                np.where(positive > 0, -lower / positive, np.inf),
-                np.where(negative > 0, upper / negative, np.inf),
+            low, high = (
+                np.fmin(
+                    np.where(positive > 0, a / positive, np.inf), np.where(negative > 0, b / negative, np.inf)
+                )
+                for a, b in ((-lower, upper), (upper, -lower))
             )
-            high = np.fmin(
-                np.where(positive > 0, upper / positive, np.inf),
-                np.where(negative > 0, -lower / negative, np.inf),
-            )
-        return low, high
+        return -low, high
 
     @cached_property
     def _smallest(self) -> float:

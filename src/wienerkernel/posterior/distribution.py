@@ -13,7 +13,7 @@ from .._typing import FloatArray, RandomState
 from ..backend import arrays
 from ..chaos import ChaosForm
 from ..law import LinearCombination
-from ..law.arguments import as_levels
+from ..law.derived import as_levels
 from ..law.mixed import MixedLaw
 from ..noise.base import Noise, as_generator
 from ..noise.level import observation_scale
