@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 
 from wienerkernel import RBF, WienerKernelRegressor
-from wienerkernel.cli import console, main
+from wienerkernel.cli import console, main, options
 from wienerkernel.io.store import load, save
 from wienerkernel.palette import CAUSES
 
@@ -1240,11 +1240,11 @@ def test_a_table_of_gaps_has_no_samples(fails, model, tmp_path):
 
 
 def test_names_with_commas_are_quoted():
-    assert console.listed('a, "b, c" ,d') == ["a", "b, c", "d"]
-    assert console.listed("b, c", ["b, c", "b"]) == ["b, c"]
-    assert console.listed(" , ") == []
-    with pytest.raises(console.UsageError, match="double quotes"):
-        console.listed('a,"b')
+    assert options.listed('a, "b, c" ,d') == ["a", "b, c", "d"]
+    assert options.listed("b, c", ["b, c", "b"]) == ["b, c"]
+    assert options.listed(" , ") == []
+    with pytest.raises(options.UsageError, match="double quotes"):
+        options.listed('a,"b')
 
 
 # ---- compare, figures, completion

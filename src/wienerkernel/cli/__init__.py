@@ -14,7 +14,7 @@ __all__ = ["main"]
 
 try:
     from .app import app
-    from .console import UsageError
+    from .options import UsageError
 except ImportError as _error:  # pragma: no cover
     if (_error.name or "").partition(".")[0] not in ("typer", "rich", "click"):
         raise

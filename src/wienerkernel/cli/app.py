@@ -8,12 +8,11 @@ import typer
 
 from .compare import compare
 from .demo import demo
-from .experiments import paper, safe_optimization
+from .experiments import paper, price, safe_optimization
 from .fit import fit
 from .forecast import forecast
 from .plan import plan
 from .predict import predict
-from .price import price
 from .show import explore, report
 
 __all__ = ["app"]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from .console import Folder, Force, numeric, option, say, say_written
+from .console import say, say_written
 from .fit import fit
+from .options import Folder, Force, numeric, option
 from .plan import plan
 from .predict import predict
 from .show import report

@@ -5,25 +5,11 @@ from __future__ import annotations
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
-from warnings import warn
 
-from .console import (
-    Force,
-    Scheduler,
-    UsageError,
-    argument,
-    check_positive,
-    may_write,
-    notes,
-    numeric,
-    option,
-    say_written,
-    searching,
-    show_json,
-    working,
-)
+from .console import note, notes, say_written, searching, show_json, working
 from .figure import check_figure, draw_fit
-from .read import SampleTable, read_samples
+from .options import Force, Missing, Scheduler, UsageError, argument, may_write, numeric, option
+from .read import SampleTable, check_positive, read_samples
 from .streaming import fit_files, is_streamed, prepared, seen_by_workers
 from .summary import show_summary, summarize
 
@@ -63,10 +49,7 @@ def fit(
             "all other columns with a name",
         ),
     ] = None,
-    missing: Annotated[
-        Literal["refuse", "drop"],
-        option("What to do with rows without a value in a column that is used."),
-    ] = "refuse",
+    missing: Missing = "refuse",
     group: Annotated[
         str | None,
         option(
@@ -165,9 +148,7 @@ def fit(
         from ..io.streams import workers
 
         tuned = _none(tuning)
-        given = noise is not None
-        noise = "auto" if not given and tuned == "likelihood" else noise
-        law = checked_noise(noise, tuned)
+        law = checked_noise("auto" if noise is None and tuned == "likelihood" else noise, tuned)
         parsed_kernel(kernel)
         if tuned is None and (noise_level != "none" or transform in ("box-cox", "yeo-johnson")):
             raise UsageError(
@@ -190,10 +171,9 @@ def fit(
             from ..scale import is_small
             from ..validation import check_data
 
-            exact = approximation == "none"
-            if files is None and approximation == "auto":
-                exact = is_small(samples.X)
-            if (files is not None or not exact) and law == "auto" and not given:
+            small = approximation == "auto" and files is None and is_small(samples.X)
+            exact = small or approximation == "none"
+            if noise is None and law == "auto" and (files is not None or not exact):
                 law = "norm"
 
             model = WienerKernelRegressor(
@@ -220,14 +200,10 @@ def fit(
         with working("scoring"):
             summary = summarize(model, samples, collapsed)
         if plot is not None and collapsed:
-            warn(
-                "no figure is drawn: only means and variances at each input are kept, not the rows",
-                stacklevel=2,
-            )
+            note("no figure is drawn: only means and variances at each input are kept, not the rows")
         elif plot is not None:
             with working("drawing"):
                 draw_fit(model, samples, summary, plot, force)
-            say_written(plot)
         if as_json:
             show_json(summary)
         else:

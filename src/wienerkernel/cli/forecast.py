@@ -4,28 +4,27 @@ from __future__ import annotations
 
 from calendar import monthrange
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from .console import (
+from .console import notes, say_written, searching, show, working
+from .figure import check_figure, draw_forecast
+from .fit import checked_noise, parsed_kernel
+from .model import NO_ROWS
+from .options import (
     Force,
     OutputTable,
     UsageError,
     argument,
     check_interval,
+    integers,
     listed,
     may_write,
-    notes,
     numeric,
     option,
-    say_written,
-    searching,
-    show,
-    working,
 )
-from .figure import check_figure
-from .fit import checked_noise, parsed_kernel
 
 if TYPE_CHECKING:
     from .._typing import FloatArray
@@ -111,7 +110,7 @@ def forecast(
     causes together are divided among them. Where `--noise auto` transforms a state, these are on the transformed scale.
     """
     check_interval(interval)
-    candidates = _lags(lags)
+    candidates = integers(lags, 1, "--lags must be positive integers")
     law = checked_noise(noise, "likelihood")
     parsed_kernel(kernel)  # reports errors before the data are read
     for path in (output, save):
@@ -132,17 +131,18 @@ def forecast(
             U[-1] = np.concatenate([U[-1], ahead])
             waves = []
             if season is not None:
-                starts = _starts(times, clock)
-                phases = [seasonal_inputs(len(u), season, start=k) for u, k in zip(U, starts, strict=True)]
+                phases = [
+                    seasonal_inputs(len(u), season, start=k) for u, k in zip(U, _starts(times), strict=True)
+                ]
                 U = [np.hstack(pair) for pair in zip(U, phases, strict=True)]
-                orders = range(1, 1 + (U[0].shape[1] - len(drivers)) // 2)
-                waves = [f"season, {wave} {k}" for k in orders for wave in ("cosine", "sine")]
-            pairs = [
-                (k, k if drivers else 1) for k in candidates
-            ]  # earlier waves follow from the current ones
+                waves = [
+                    f"season, {('cosine', 'sine')[k % 2]} {1 + k // 2}" for k in range(phases[0].shape[1])
+                ]
+            # earlier waves follow from the current ones
+            pairs = [(k, k if drivers else 1) for k in candidates]
             system = Dynamics.from_trajectories(
                 X,
-                U if drivers or season is not None else None,
+                U if drivers or waves else None,
                 lags=pairs if len(pairs) > 1 else pairs[0],
                 model=WienerKernelRegressor(kernel, noise=law),
                 learns=learns,
@@ -155,13 +155,12 @@ def forecast(
         from ..io.tables import table_writer
 
         with table_writer(output, overwrite=force) as writer:
-            writer.write(_columns(rollout, times[-1], interval, clock))
+            writer.write(_columns(rollout, interval, times[-1], clock))
     if str(output) != "-":
         say_written(output, f"{horizon} steps")
         _summarize(system, rollout)
     if figure is not None:
-        _draw(rollout, X[-1], interval, figure, force)
-        say_written(figure)
+        draw_forecast(rollout, X[-1], interval, figure, force)
     if save is not None:
         from ..io.store import save as write
 
@@ -169,19 +168,17 @@ def forecast(
         say_written(save)
 
 
-def _lags(text: str) -> list[int]:
-    try:
-        values = [int(part) for part in listed(text)]
-    except ValueError:
-        values = []
-    if not values or min(values) < 1:
-        raise UsageError(f"--lags must be positive integers, comma-separated, got {text!r}")
-    return values
+@dataclass(frozen=True)
+class _Times:
+    """Times of a trajectory in equal steps; if these are months, ``month`` writes a number of months as a date."""
+
+    values: FloatArray
+    month: Callable[[float], str] | None = None
 
 
 def _read(
     data: Path, states: list[str], inputs: list[str], time: str | None, trajectory: str | None
-) -> tuple[list[FloatArray], list[FloatArray], list[FloatArray], Column | None]:
+) -> tuple[list[FloatArray], list[FloatArray], list[_Times], Column | None]:
     """States, inputs and times of each trajectory, and the column of the time."""
     import numpy as np
 
@@ -203,7 +200,7 @@ def _read(
             reader.add(chunk)
             labels += [str(label) for label in chunk.columns[trajectory]] if trajectory else [""] * len(chunk)
         if not rows:
-            raise ValueError(f"{table.file}: there are no rows below the column names")
+            raise ValueError(f"{table.file}: {NO_ROWS}")
     clock = None
     values, label = np.concatenate(rows), np.array(labels)
     if time:
@@ -217,22 +214,11 @@ def _read(
     if len(set(labels)) < len(cuts) + 1:
         raise ValueError(f"{data}: the rows of each trajectory must follow one another")
     parts, n = np.split(values, cuts), len(states)
-    times = [part[:, -1] if time else np.arange(1.0, len(part) + 1) for part in parts]
-    for t in times:
-        known, as_month = _in_months(t, clock)
-        steps = np.diff(known)
-        if len(steps) and (steps.min() <= 0 or steps.max() > 1.01 * steps.min()):
-            row = int(np.argmax(np.abs(steps - np.median(steps))))
-            start, end = (clock.text([at]) if clock else f"{at:g}" for at in t[row : row + 2])
-            usual = f"{np.median(steps):g}"
-            if clock and clock.kind == "date":
-                unit = clock.unit if as_month is None else "months"
-                usual += f" {unit.removesuffix('s') if usual == '1' else unit}"
-            raise ValueError(
-                f"{data}: column {time!r} must increase in equal steps, but goes from {start} to {end} where the usual "
-                f"step is {usual}; without --time, each row is a step"
-            )
-    step = [np.median(np.diff(_in_months(t, clock)[0])) for t in times if len(t) > 1]
+    if clock is None:
+        times = [_Times(np.arange(1.0, len(part) + 1)) for part in parts]
+    else:
+        times = [_equal_steps(part[:, -1], clock, data) for part in parts]
+    step = [np.median(np.diff(t.values)) for t in times if len(t.values) > 1]
     if step and max(step) > 1.01 * min(step):
         raise ValueError(
             f"{data}: the steps of column {time!r} must be the same in all trajectories, but are from {min(step):g} "
@@ -241,23 +227,37 @@ def _read(
     return [part[:, :n] for part in parts], [part[:, n : n + len(inputs)] for part in parts], times, clock
 
 
-def _starts(times: list[FloatArray], clock: Column | None) -> list[int]:
-    """Steps from the start of the first trajectory to that of each, for seasons to have one phase; 0 without times."""
-    known = [_in_months(t, clock)[0] for t in times]
-    return [round((t[0] - known[0][0]) / (t[1] - t[0])) if len(t) > 1 else 0 for t in known]
-
-
-def _in_months(times: FloatArray, clock: Column | None) -> tuple[FloatArray, Callable[[float], str] | None]:
-    """Dates that fall on one day of the month, or on its last, as numbers of months, and their texts; others as they are."""
-    if clock is None or clock.kind != "date" or len(times) < 2:
-        return times, None
+def _equal_steps(values: FloatArray, clock: Column, data: Path) -> _Times:
+    """Times of one trajectory, after a check that their steps are equal."""
     import numpy as np
 
-    dates = [datetime.fromisoformat(clock.text([at])) for at in times]
+    times = _in_months(values, clock) or _Times(values)
+    steps = np.diff(times.values)
+    if len(steps) and (steps.min() <= 0 or steps.max() > 1.01 * steps.min()):
+        row = int(np.argmax(np.abs(steps - np.median(steps))))
+        start, end = (clock.text([at]) for at in values[row : row + 2])
+        usual = f"{np.median(steps):g}"
+        if clock.kind == "date":
+            unit = "months" if times.month else clock.unit
+            usual += f" {unit.removesuffix('s') if usual == '1' else unit}"
+        raise ValueError(
+            f"{data}: column {clock.name!r} must increase in equal steps, but goes from {start} to {end} where the usual "
+            f"step is {usual}; without --time, each row is a step"
+        )
+    return times
+
+
+def _in_months(values: FloatArray, clock: Column) -> _Times | None:
+    """Dates that fall on one day of the month, or on its last, as numbers of months; None for others."""
+    if clock.kind != "date" or len(values) < 2:
+        return None
+    import numpy as np
+
+    dates = [datetime.fromisoformat(clock.text([at])) for at in values]
     first, next_days = dates[0], {(date + timedelta(days=1)).day for date in dates}
     at_end = next_days == {1}
     if len({date.time() for date in dates}) > 1 or (len({date.day for date in dates}) > 1 and not at_end):
-        return times, None
+        return None
 
     def text(month: float) -> str:
         year, rest = divmod(round(month), 12)
@@ -265,19 +265,23 @@ def _in_months(times: FloatArray, clock: Column | None) -> tuple[FloatArray, Cal
         date = first.replace(year=year, month=rest + 1, day=days if at_end else min(first.day, days))
         return clock.text(clock.values(date.isoformat()))
 
-    return np.array([12.0 * date.year + date.month - 1 for date in dates]), text
+    return _Times(np.array([12.0 * date.year + date.month - 1 for date in dates]), text)
 
 
-def _times_ahead(times: FloatArray, clock: Column, horizon: int) -> list[Any]:
+def _starts(times: list[_Times]) -> list[int]:
+    """Steps from the start of the first trajectory to that of each, for seasons to have one phase; 0 without times."""
+    known = [t.values for t in times]
+    return [round((t[0] - known[0][0]) / (t[1] - t[0])) if len(t) > 1 else 0 for t in known]
+
+
+def _times_ahead(times: _Times, clock: Column, horizon: int) -> list[Any]:
     """The times of the forecast, as in the column."""
     import numpy as np
 
-    known, text = _in_months(times, clock)
+    known = times.values
     ahead = known[-1] + np.arange(1, horizon + 1) * (known[-1] - known[-2] if len(known) > 1 else 1.0)
-    if text is not None:
-        return [text(at) for at in ahead]
     if clock.kind == "date":
-        return [clock.text([at]) for at in ahead]
+        return [times.month(at) if times.month else clock.text([at]) for at in ahead]
     rounded = [float(f"{at:.12g}") for at in ahead]
     return [int(at) for at in rounded] if all(at.is_integer() for at in rounded) else rounded
 
@@ -302,7 +306,7 @@ def _future(file: Path | None, inputs: list[str], horizon: int, U: FloatArray) -
     return values[: horizon - 1]
 
 
-def _columns(rollout: Rollout, times: FloatArray, interval: float, clock: Column | None) -> dict[str, Any]:
+def _columns(rollout: Rollout, interval: float, times: _Times, clock: Column | None) -> dict[str, Any]:
     """The table: rows ordered by step and state."""
     import numpy as np
 
@@ -345,25 +349,3 @@ def _summarize(system: Dynamics, rollout: Rollout) -> None:
         show(
             f"variance of {name} at step {rollout.steps}: {', '.join(shares)}; of this, interaction {together:.0%}"
         )
-
-
-def _draw(rollout: Rollout, history: FloatArray, interval: float, file: Path, force: bool) -> None:
-    """Write the figure: the end of the data, and the tube."""
-    import numpy as np
-
-    from ..experiments.output import new_figure
-    from ..io.files import atomic_write
-
-    n_x = len(rollout.names)
-    figure = new_figure(figsize=(7, 0.8 + 2.4 * n_x))
-    axes = np.ravel(figure.subplots(n_x, 1, sharex=True, squeeze=False))
-    rollout.plot(interval, axes)
-    shown = history[-max(3 * rollout.steps, 20) :]
-    for ax, column in zip(axes, shown.T, strict=True):
-        ax.plot(np.arange(1 - len(shown), 1), column, "k.-", ms=3, lw=0.6, label="data")
-    axes[0].get_legend().remove()
-    handles, labels = axes[0].get_legend_handles_labels()
-    style: dict[str, Any] = {"frameon": False, "fontsize": 8, "columnspacing": 1, "handlelength": 1.2}
-    figure.legend(handles[::-1], labels[::-1], loc="outside upper center", ncols=len(labels), **style)
-    with atomic_write(file, overwrite=force) as stream:
-        figure.savefig(stream, format=file.suffix[1:].lower(), dpi=150)

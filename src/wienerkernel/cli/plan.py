@@ -7,20 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from .console import (
-    Model,
-    UsageError,
-    input_names,
-    listed,
-    load_model,
-    notes,
-    numeric,
-    option,
-    say,
-    scale_name,
-    show,
-)
-from .read import query
+from .console import note, notes, show
+from .model import load_model, model_columns, read_all, scale_name
+from .options import Model, UsageError, listed, numeric, option
+from .read import spans
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,9 +68,7 @@ def plan(
         raise UsageError(f"--std must be positive, got {std:g}")
     fitted = load_model(model, "plan")
     with notes():
-        from ..io.columns import columns_of
-
-        columns = columns_of(fitted, input_names(fitted))
+        columns = model_columns(fitted)
         place = None if at is None else _place(at, columns)
         models = _models(fitted, target)
         for name, one in models.items():
@@ -88,10 +76,7 @@ def plan(
                 show(f"{name}:", style="bold")
             if transform := scale_name(one):
                 which = f" of {name}" * (len(models) > 1)
-                say(
-                    f"note: all standard deviations{which} are on the transformed scale ({transform})",
-                    style="yellow",
-                )
+                note(f"all standard deviations{which} are on the transformed scale ({transform})")
             if place is not None and std is not None:
                 _show_number(one, *place, std, of)
             _show_places(one, columns, samples, goal, candidates)
@@ -143,23 +128,19 @@ def _show_number(model: WienerKernelRegressor, place: str, point: list[float], s
     X = [point]
     needed, parts = model.samples_needed(X, std=std, of=of), model.uncertainty(X)
     number, bound = int(needed.number[0]), int(needed.paper_bound[0])
-    what = "the function" if of == "function" else "the estimate"
     # of several outputs, the largest
     shown = (
         f"{CAUSES[cause]} {float(getattr(parts, cause).max()) ** 0.5:.4g}"
         for cause in causes(model.posterior_)
         if cause != "aleatoric"
     )
-    show(
-        f"At {place} the standard deviation of {what} is {float(needed.before[0]):.4g} ({', '.join(shown)})."
-    )
+    before, after = float(needed.before[0]), float(needed.after[0])
+    show(f"At {place} the standard deviation of the {of} is {before:.4g} ({', '.join(shown)}).")
     if number == 0:
         show(f"This is already at most {std:g}: no more samples are needed there.")
-    else:
-        show(
-            f"{number} more {'sample there reduces' if number == 1 else 'samples there reduce'} it to {float(needed.after[0]):.4g}; "
-            f"the bound sigma^2 / {std:g}^2 gives {bound}."
-        )
+        return
+    samples = "sample there reduces" if number == 1 else "samples there reduce"
+    show(f"{number} more {samples} it to {after:.4g}; the bound sigma^2 / {std:g}^2 gives {bound}.")
 
 
 def _show_places(
@@ -167,7 +148,10 @@ def _show_places(
 ) -> None:
     import numpy as np
 
-    proposed, digits = _candidates(model, columns) if file is None else (_listed(model, columns, file), None)
+    if file is None:
+        proposed, digits = _candidates(model, columns)
+    else:
+        proposed, digits = read_all(model, file)[0], [None] * len(columns)
     found = model.next_sample(proposed, goal=goal, n_samples=samples)
     stds = np.sqrt(found.variance)
     where = "Within the range of the data" if file is None else f"At the {len(proposed)} inputs of {file}"
@@ -178,21 +162,7 @@ def _show_places(
         show(f"{first} at {_named(columns, point, digits)} ({effect}): {stds[k + 1]:.4g} after it.")
 
 
-def _listed(model: WienerKernelRegressor, columns: list[Column], file: Path) -> FloatArray:
-    """The inputs of a table, (m, d)."""
-    import numpy as np
-
-    from ..io.tables import check_names, open_table
-
-    with open_table(file) as table:
-        check_names(table.file, [column.name for column in columns], table.names)
-        parts = [query(model, columns, rows) for rows in table.chunks()]
-        if not parts:
-            raise ValueError(f"{table.file}: there are no rows below the column names")
-    return np.concatenate(parts)
-
-
-def _candidates(model: WienerKernelRegressor, columns: list[Column]) -> tuple[FloatArray, list[int]]:
+def _candidates(model: WienerKernelRegressor, columns: list[Column]) -> tuple[FloatArray, list[int | None]]:
     """Points that fill the range of the data, and inputs that have samples, every k-th of very many.
 
     New points are rounded to digits after the point that a setting would have, which are returned as well: to those of
@@ -204,22 +174,17 @@ def _candidates(model: WienerKernelRegressor, columns: list[Column]) -> tuple[Fl
 
     places = model.posterior_.smoother.places
     filling = space_filling(places.min(axis=0), places.max(axis=0), CANDIDATES)
-    digits, at = [], 0
-    for column in columns:
-        k = len(column.features)
+    digits: list[int | None] = []
+    for column, span in spans(columns):
+        values = places[:, span]
         if column.kind == "category":
-            rows = np.random.default_rng(0).integers(len(places), size=len(filling))
-            filling[:, at : at + k] = places[rows, at : at + k]
+            filling[:, span] = values[np.random.default_rng(0).integers(len(values), size=len(filling))]
             digits.append(0)
         else:
-            few = (
-                0 if column.kind == "date" and np.ptp(places[:, at]) > 10 else 12
-            )  # whole days, hours or seconds
-            digits.append(min(few, _digits(places[:, at])))
-            filling[:, at] = np.clip(
-                filling[:, at].round(digits[-1]), places[:, at].min(), places[:, at].max()
-            )
-        at += k
+            whole = column.kind == "date" and np.ptp(values) > 10  # days, hours or seconds
+            few = min(0 if whole else 12, _digits(values))
+            filling[:, span] = filling[:, span].round(few).clip(values.min(), values.max())
+            digits.append(few)
     return np.unique(np.concatenate([filling, places[:: -(-len(places) // 256)]]), axis=0), digits
 
 
@@ -236,13 +201,9 @@ def _digits(values: FloatArray) -> int:
     )
 
 
-def _named(columns: list[Column], point: FloatArray, digits: list[int] | None) -> str:
+def _named(columns: list[Column], point: FloatArray, digits: Sequence[int | None]) -> str:
     """An input in words."""
-    texts, at = [], 0
-    for k, column in enumerate(columns):
-        width = len(column.features)
-        texts.append(
-            f"{column.name} = {column.text(point[at : at + width], None if digits is None else digits[k])}"
-        )
-        at += width
-    return ", ".join(texts)
+    cells = (
+        column.text(point[span], few) for (column, span), few in zip(spans(columns), digits, strict=True)
+    )
+    return ", ".join(f"{column.name} = {cell}" for column, cell in zip(columns, cells, strict=True))

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from .console import (
+from .console import note, notes, say_written
+from .model import NO_ROWS, load_model, model_columns, query, scale_name
+from .options import (
     Force,
+    Missing,
     Model,
     OutputTable,
     Scheduler,
     argument,
     check_interval,
-    check_positive,
-    input_names,
     listed,
-    load_model,
-    notes,
     numeric,
     option,
-    say,
-    say_written,
-    scale_name,
 )
-from .read import NO_ROWS, NO_VALUES, query, remedy
+from .read import NO_VALUES, check_positive, remedy
 from .streaming import outputs, reading, seen_by_workers
 
 if TYPE_CHECKING:
@@ -73,10 +70,7 @@ def predict(
             "Column with a positive factor of the noise of each new observation.", "COLUMN", "1 for all rows"
         ),
     ] = None,
-    missing: Annotated[
-        Literal["refuse", "drop"],
-        option("What to do with rows without a value in a column that is used."),
-    ] = "refuse",
+    missing: Missing = "refuse",
     prefix: Annotated[str, option("Prefix of the new column names.", "TEXT")] = "",
     scheduler: Scheduler = None,
     force: Force = False,
@@ -91,81 +85,88 @@ def predict(
     """
     check_interval(interval)
     source, result = seen_by_workers(data, scheduler), seen_by_workers(output, scheduler)
-    with notes():
-        from ..io.streams import mapped, workers
+    from ..io.streams import mapped, workers
 
-        with workers(scheduler):
-            pairs, fitted, read, rows = outputs(source, result, force), load_model(model), 0, 0
+    with notes(), workers(scheduler):
+        pairs, fitted, read, rows = outputs(source, result, force), load_model(model), 0, 0
+        predict_file = partial(
+            _predict_file,
+            inputs=inputs,
+            noise_scale=noise_scale,
+            drop=missing == "drop",
+            interval=interval,
+            of=of,
+            prefix=prefix,
             # the outputs were checked; a task that Dask repeats replaces what it wrote before
-            overwrite = force or scheduler is not None
-            predict_file = _FilePrediction(
-                inputs, noise_scale, missing == "drop", interval, of, prefix, overwrite
-            )
-            with reading("predicting") as update:
-                for more_read, more, problem in mapped(predict_file, pairs, fitted):
-                    read, rows = read + more_read, rows + more
-                    update(description=f"predicted {rows} rows")
-                    if problem and len(pairs) > 1:
-                        say(f"note: {problem}; no predictions are written", style="yellow")
+            overwrite=force or scheduler is not None,
+        )
+        with reading("predicting") as update:
+            for more_read, more, problem in mapped(predict_file, pairs, fitted):
+                read, rows = read + more_read, rows + more
+                update(description=f"predicted {rows} rows")
+                if problem and len(pairs) > 1:
+                    note(f"{problem}; no predictions are written")
         if not rows:
             raise ValueError(problem)
     if read > rows:
-        say(f"note: {read - rows} of {read} rows are left out: a value is missing", style="yellow")
+        note(f"{read - rows} of {read} rows are left out: a value is missing")
     if transform := scale_name(fitted):
         from ..posterior.separate import causes
 
         stds = ", ".join(f"{prefix}std_{cause}" for cause in causes(fitted.posterior_))
-        say(f"note: {stds} are on the transformed scale ({transform})", style="yellow")
+        note(f"{stds} are on the transformed scale ({transform})")
     if str(output) != "-":
         say_written(output, f"{rows} rows")
 
 
-@dataclass(frozen=True)
-class _FilePrediction:
-    """The options of the command, as a function that predicts one file."""
+def _predict_file(
+    pair: tuple[Path, Path],
+    model: WienerKernelRegressor,
+    *,
+    inputs: Sequence[str] | None,
+    noise_scale: str | None,
+    drop: bool,
+    interval: float,
+    of: str,
+    prefix: str,
+    overwrite: bool,
+) -> tuple[int, int, str]:
+    """Predict one file and write another: rows that were read and written, and why none are."""
+    from ..evaluation.pipelines import prediction_table
+    from ..io.tables import open_table, table_writer
+    from ..scale.stream import PROGRESS
 
-    inputs: Sequence[str] | None
-    noise_scale: str | None
-    drop: bool
-    interval: float
-    of: str
-    prefix: str
-    overwrite: bool
-
-    def __call__(self, pair: tuple[Path, Path], model: WienerKernelRegressor) -> tuple[int, int, str]:
-        """Predict one file and write another: rows that were read and written, and why none are."""
-        from ..io.tables import open_table, table_writer
-        from ..scale.stream import PROGRESS
-
-        read, written, report = 0, 0, PROGRESS.get()
-        try:
-            with open_table(pair[0]) as table, table_writer(pair[1], overwrite=self.overwrite) as writer:
-                columns = _columns(model, table, self.inputs)
-                used = [column.name for column in columns]
-                used += [self.noise_scale] if self.noise_scale else []
-                for chunk in table.chunks():
-                    rows = chunk.complete(used) if self.drop else chunk
-                    read, written = read + len(chunk), written + len(rows)
-                    if len(rows):
-                        with remedy():
-                            X, scale = query(model, columns, rows), _scale(rows, self.noise_scale)
-                        new = _predictions(model, X, scale, self.interval, self.of)
-                        writer.write({**rows.columns, **_renamed(new, self.prefix, table)})
-                    if report is not None:
-                        report(table.fraction)
-                if not written:  # leaves no file
-                    raise _NoRowsError(f"{table.file}: {NO_VALUES if read else NO_ROWS}")
-        except _NoRowsError as error:
-            return read, 0, str(error)
-        return read, written, ""
+    read, written, report = 0, 0, PROGRESS.get()
+    try:
+        with open_table(pair[0]) as table, table_writer(pair[1], overwrite=overwrite) as writer:
+            columns = _columns(model, table, inputs)
+            used = [column.name for column in columns] + ([noise_scale] if noise_scale else [])
+            for chunk in table.chunks():
+                rows = chunk.complete(used) if drop else chunk
+                read, written = read + len(chunk), written + len(rows)
+                if len(rows):
+                    with remedy():
+                        X, scale = query(model, columns, rows), _scale(rows, noise_scale)
+                    new = prediction_table(model, X, coverage=interval, of=of, noise_scale=scale)
+                    new = {f"{prefix}{name}": values for name, values in new.items()}
+                    if taken := [name for name in new if name in table.names]:
+                        what = f"{table.file} already has a column {taken[0]!r}"
+                        raise ValueError(f"{what}: choose another name with --prefix")
+                    writer.write({**rows.columns, **new})
+                if report is not None:
+                    report(table.fraction)
+            if not written:  # leaves no file
+                raise _NoRowsError(f"{table.file}: {NO_VALUES if read else NO_ROWS}")
+    except _NoRowsError as error:
+        return read, 0, str(error)
+    return read, written, ""
 
 
 def _columns(model: WienerKernelRegressor, table: Table, inputs: Sequence[str] | None) -> list[Column]:
     """The columns of a table that hold the model's inputs."""
-    from ..io.columns import columns_of
     from ..io.tables import shortened
 
-    columns = columns_of(model, input_names(model))
+    columns = model_columns(model)
     known = [column.name for column in columns]
     names = known if inputs is None else listed(inputs, table.names)
     if len(names) != len(columns):
@@ -181,16 +182,6 @@ def _columns(model: WienerKernelRegressor, table: Table, inputs: Sequence[str] |
     return [replace(column, name=name) for column, name in zip(columns, names, strict=True)]
 
 
-def _predictions(
-    model: WienerKernelRegressor, X: FloatArray, scale: FloatArray | None, interval: float, of: str
-) -> dict[str, FloatArray]:
-    """New columns; their names end in the target, or the number of the output, if there are several."""
-    from ..evaluation.pipelines import prediction_table
-
-    table: dict[str, FloatArray] = prediction_table(model, X, coverage=interval, of=of, noise_scale=scale)
-    return table
-
-
 def _scale(rows: Chunk, name: str | None) -> FloatArray | None:
     """Noise scales (n,) of some rows."""
     from ..validation import largest
@@ -200,10 +191,3 @@ def _scale(rows: Chunk, name: str | None) -> FloatArray | None:
     scale = rows.numbers([name], largest())[:, 0]
     check_positive(scale, name, "--noise-scale", rows.file)
     return scale
-
-
-def _renamed(columns: Mapping[str, Any], prefix: str, table: Table) -> dict[str, Any]:
-    renamed = {f"{prefix}{name}": values for name, values in columns.items()}
-    if taken := [name for name in renamed if name in table.names]:
-        raise ValueError(f"{table.file} already has a column {taken[0]!r}: choose another name with --prefix")
-    return renamed

@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
-from warnings import warn
 
-from .console import UsageError, check_positive, listed, working
+from .console import note, working
+from .model import NO_ROWS
+from .options import UsageError, listed
 
 if TYPE_CHECKING:
     from .._typing import FloatArray
     from ..io.columns import Column
     from ..io.groups import Groups
-    from ..io.tables import Chunk, Table
-    from ..regressor import WienerKernelRegressor
+    from ..io.tables import Table
 
 __all__ = [
-    "NO_ROWS",
     "NO_VALUES",
     "SampleTable",
     "check_number",
+    "check_positive",
     "input_columns",
     "located",
-    "query",
     "read_samples",
     "remedy",
+    "spans",
     "tell_columns",
     "tell_groups",
 ]
@@ -37,7 +37,6 @@ __all__ = [
 REMEDY = "; --missing drop skips rows without a value"
 COPIES = 0.2
 """Share of rows that are equal to others from which it is told."""
-NO_ROWS = "there are no rows below the column names"
 NO_VALUES = "no row has a value in all columns that are used"
 
 
@@ -59,11 +58,11 @@ class SampleTable:
 
 def read_samples(
     data: Path,
-    target: str | Sequence[str],
-    inputs: str | Sequence[str] | None = None,
-    noise_scale: str | None = None,
-    group: str | None = None,
-    drop: bool = False,
+    target: Sequence[str],
+    inputs: Sequence[str] | None,
+    noise_scale: str | None,
+    group: str | None,
+    drop: bool,
 ) -> SampleTable:
     """Read the samples; ``drop`` leaves out rows without a value in a column that is used."""
     import numpy as np
@@ -74,9 +73,7 @@ def read_samples(
     from ..validation import largest
 
     with working(f"reading {data}"), open_table(data) as table:
-        targets = listed(target, table.names)
-        others = [name for name in (noise_scale, group) if name is not None]
-        names = input_columns(table, targets, others, inputs)
+        targets, others, names = input_columns(table, target, inputs, noise_scale, group)
         numeric = [*targets, *([noise_scale] if noise_scale else [])]
         check_names(table.file, [*names, *targets, *others], table.names)
         chunks = table.chunks()
@@ -102,10 +99,9 @@ def read_samples(
     tell_columns(columns, X, inputs is None)
     copies = len(X) - len(np.unique(np.column_stack([X, values]), axis=0))
     if copies > COPIES * len(X):
-        warn(
-            f"{copies} of {len(X)} rows are copies of others: remove those that are not separate measurements, because they make "
-            "the scores too good",
-            stacklevel=2,
+        note(
+            f"{copies} of {len(X)} rows are copies of others: remove those that are not separate measurements, because "
+            "they make the scores too good"
         )
     if group is not None:
         groups = Groups.of(labels, X)
@@ -155,23 +151,29 @@ def check_number(file: str, read: int, kept: int) -> None:
     if not kept:
         raise ValueError(f"{file}: {NO_VALUES if read else NO_ROWS}")
     if read > kept:
-        warn(f"{read - kept} of {read} rows are not used: a value is missing", stacklevel=2)
+        note(f"{read - kept} of {read} rows are not used: a value is missing")
     if kept < 2:
         raise ValueError(f"{file}: at least two samples are needed to fit a model, got one")
 
 
-def query(model: WienerKernelRegressor, columns: list[Column], rows: Chunk) -> FloatArray:
-    """Inputs (n, d) of a model in some rows of a table."""
-    from ..io.columns import encoded
-    from ..validation import largest, precision
-
-    return encoded(columns, rows, largest(precision(model)))
+def check_positive(values: FloatArray, column: str, option: str, file: Path | str) -> None:
+    """Raise if a column has values that are not positive, which an option needs."""
+    if not (values > 0).all():
+        raise ValueError(
+            f"{file}: {option} needs positive numbers, but column {column!r} has {float(values.min()):g}"
+        )
 
 
 def input_columns(
-    table: Table, targets: list[str], others: Sequence[str], inputs: str | Sequence[str] | None
-) -> list[str]:
-    """Names of the input columns."""
+    table: Table,
+    target: Sequence[str],
+    inputs: Sequence[str] | None,
+    noise_scale: str | None,
+    group: str | None,
+) -> tuple[list[str], list[str], list[str]]:
+    """Names of the columns of the targets, of the noise scale and the group, and of the inputs."""
+    targets = listed(target, table.names)
+    others = [name for name in (noise_scale, group) if name is not None]
     if not targets or len(set(targets)) < len(targets):
         raise UsageError(f"--target must name different columns, got {', '.join(targets) or 'none'}")
     if twice := [name for name in others if name in targets]:
@@ -187,18 +189,15 @@ def input_columns(
 
         nameless = [name for name in table.names if NAMELESS.fullmatch(name)]
         if len(nameless) > 1:
-            warn(
-                "columns without a name are not used as inputs: name them in the file to use them",
-                stacklevel=3,
-            )
+            note("columns without a name are not used as inputs: name them in the file to use them")
         elif nameless:
             what = f"column {nameless[0]!r}" if nameless[0] else "the column without a name"
-            warn(f"{what} is not used as an input: name it in the file to use it", stacklevel=3)
+            note(f"{what} is not used as an input: name it in the file to use it")
         names = [name for name in table.names if name not in (*targets, *others, *nameless)]
     if not names:
         known = ", ".join(map(repr, [*targets, *others]))
         raise ValueError(f"{table.file}: there is no column besides {known} to use as input")
-    return names
+    return targets, others, names
 
 
 def leave_out(names: list[str], reasons: Mapping[str, str]) -> None:
@@ -206,7 +205,15 @@ def leave_out(names: list[str], reasons: Mapping[str, str]) -> None:
     if len(reasons) < len(names):
         for name, reason in reasons.items():
             names.remove(name)
-            warn(f"column {name!r} is not used as an input: {reason}", stacklevel=3)
+            note(f"column {name!r} is not used as an input: {reason}")
+
+
+def spans(columns: Iterable[Column]) -> Iterator[tuple[Column, slice]]:
+    """Each column, and where its inputs are among those of all columns."""
+    end = 0
+    for column in columns:
+        start, end = end, end + len(column.features)
+        yield column, slice(start, end)
 
 
 def tell_columns(columns: Sequence[Column], X: FloatArray, chosen: bool) -> None:
@@ -215,47 +222,33 @@ def tell_columns(columns: Sequence[Column], X: FloatArray, chosen: bool) -> None
 
     from ..io.tables import shortened
 
-    at = 0
-    for column in columns:
+    for column, span in spans(columns):
+        x, what = X[:, span.start], ""
         if column.kind == "category":
-            count = (
-                f"{len(column.levels)} values, {len(column.features)} input{'s' * (len(column.features) > 1)}"
-            )
-            what = f"text, one-hot ({count}): {shortened(list(column.levels))}"
+            count = len(column.features)
+            inputs = f"{len(column.levels)} values, {count} input{'s' * (count > 1)}"
+            what = f"text, one-hot ({inputs}): {shortened(list(column.levels))}"
         elif column.kind == "date":
             what = f"dates, as {column.features[0].partition(' (')[2].removesuffix(')')}"
-        elif (
-            chosen
-            and len(columns) > 1
-            and len(X) > 2
-            and np.all(np.diff(X[:, at]) == 1)
-            and X[0, at] in (0, 1)
-        ):
+        elif chosen and len(columns) > 1 and len(x) > 2 and np.all(np.diff(x) == 1) and x[0] in (0, 1):
             what = "these look like row numbers; unless they were measured, leave them out with --inputs"
-        elif np.abs(X[:, at]).max() >= 2.0**53 and np.all(X[:, at] == np.round(X[:, at])):
+        elif np.abs(x).max() >= 2.0**53 and np.all(x == np.round(x)):
             what = "huge integers, rounded to 16 digits. Leave out identifiers with --inputs"
-        else:
-            what = ""
         if what:
-            warn(f"column {column.name!r}: {what}", stacklevel=3)
-        at += len(column.features)
+            note(f"column {column.name!r}: {what}")
 
 
 def tell_groups(groups: Groups, name: str, columns: Sequence[Column]) -> None:
     """Note how far inputs are averaged in groups; raise if a category would be."""
     import numpy as np
 
-    apart, at = groups.apart, 0
-    for column in columns:
-        k = len(column.features)
-        if column.kind == "category" and apart[at : at + k].any():
+    apart, change = groups.apart, "equal in each"
+    for column, span in spans(columns):
+        if column.kind == "category" and apart[span].any():
             raise ValueError(f"column {column.name!r} has several values in one group of {name!r}")
-        at += k
-    features = [feature for column in columns for feature in column.features]
-    extent = groups.high.max(axis=0) - groups.low.min(axis=0)
-    furthest = int(np.argmax(apart / np.maximum(extent, 1e-300)))
-    change = f"averaged in each, which changes {features[furthest]} by at most {apart[furthest]:.3g}"
-    warn(
-        f"{len(groups.names)} groups of replicates: inputs are {change if apart.any() else 'equal in each'}",
-        stacklevel=2,
-    )
+    if apart.any():
+        features = [feature for column in columns for feature in column.features]
+        extent = groups.high.max(axis=0) - groups.low.min(axis=0)
+        furthest = int(np.argmax(apart / np.maximum(extent, 1e-300)))
+        change = f"averaged in each, which changes {features[furthest]} by at most {apart[furthest]:.3g}"
+    note(f"{len(groups.names)} groups of replicates: inputs are {change}")

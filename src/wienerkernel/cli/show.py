@@ -5,18 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from .console import (
-    Force,
-    Model,
-    argument,
-    load_model,
-    may_write,
-    notes,
-    numeric,
-    option,
-    say_written,
-    working,
-)
+from .console import notes, say_written, working
+from .model import load_model
+from .options import Force, Model, argument, may_write, numeric, option
 
 __all__ = ["explore", "report"]
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial, reduce
+from functools import reduce
 from itertools import chain
 from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING
-from warnings import warn
 
-from .console import UsageError, listed, may_write, progress
+from .console import note, progress
+from .model import NO_ROWS
+from .options import UsageError, may_write
 from .read import (
-    NO_ROWS,
     NO_VALUES,
     SampleTable,
     check_number,
@@ -56,16 +56,13 @@ def is_streamed(data: Path, scheduler: str | None) -> bool:
 
 @contextmanager
 def reading(what: str) -> Iterator[Callable[..., None]]:
-    """Show a progress bar of a pass over files; a function that updates it, as that of ``rich``."""
+    """Show the progress bar of a pass over files."""
     from ..scale.stream import PROGRESS
 
-    with progress() as bar:
-        task = bar.add_task(what, total=None)
-        token = PROGRESS.set(
-            lambda done: bar.update(task, total=None if done is None else 1.0, completed=done or 0.0)
-        )
+    with progress(what) as update:
+        token = PROGRESS.set(lambda done: update(total=None if done is None else 1.0, completed=done or 0.0))
         try:
-            yield partial(bar.update, task)
+            yield update
         finally:
             PROGRESS.reset(token)
 
@@ -84,15 +81,13 @@ def prepared(
     from ..io.tables import open_table
 
     with open_table(expanded(data)[0]) as table:
-        targets = listed(target, table.names)
-        others = [name for name in (noise_scale, group) if name is not None]
-        names = input_columns(table, targets, others, inputs)
+        targets, _, names = input_columns(table, target, inputs, noise_scale, group)
     files = PreparedFiles(str(data), None if inputs is None else tuple(names), drop=drop, group=group)
     with reading("looking at the files"), remedy():
         surveys = surveyed(files, targets, noise_scale)
     for survey in surveys:
         if not survey.kept:
-            warn(f"{survey.path}: {NO_VALUES if survey.read else NO_ROWS}", stacklevel=2)
+            note(f"{survey.path}: {NO_VALUES if survey.read else NO_ROWS}")
     check_number(str(data), sum(survey.read for survey in surveys), sum(survey.kept for survey in surveys))
     with located(str(data), [] if inputs else names, ()):
         found = [survey.found for survey in surveys if survey.kept]

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..text import rounded
-from .console import scale_name, show
+from .console import show
+from .model import scale_name
+from .read import spans
 
 if TYPE_CHECKING:
     from .._typing import FloatArray
@@ -47,6 +49,7 @@ def summarize(model: WienerKernelRegressor, samples: SampleTable, collapsed: boo
     """
     import numpy as np
 
+    from ..evaluation.report.numbers import single_models
     from ..evaluation.report.scores import sampled_scores
 
     X, scale, approximate = samples.X, samples.scale, hasattr(model, "approximation_")
@@ -60,12 +63,12 @@ def summarize(model: WienerKernelRegressor, samples: SampleTable, collapsed: boo
     parts = model.uncertainty(X[some], None if scale is None else scale[some])
     effects = _relevance(model, samples)
     names = [column.name for column in samples.columns]
-    targets = []
+    models, targets = single_models(model), []
     for k, name in enumerate(samples.targets):
         relevant = {column: float(effect) for column, effect in zip(names, effects[:, k], strict=True)}
         found = {
             "target": name,
-            **_model_of_output(model, k, X, y[:, k]),
+            **(_fitted(models[k], 0, X, y[:, k]) if len(models) > 1 else _fitted(model, k, X, y[:, k])),
             "uncertainty": _uncertainty(model, parts, k),
             "relevance": dict(sorted(relevant.items(), key=lambda item: -item[1])),
         }
@@ -94,40 +97,22 @@ def _relevance(model: WienerKernelRegressor, samples: SampleTable) -> FloatArray
     from ..evaluation.relevance import relevance
     from ..posterior.separate import each
 
-    codes, decoders, at = [], [], 0
-    for column in samples.columns:
-        inputs = samples.X[:, at : at + len(column.features)]
-        at += len(column.features)
-        known, code = (
-            np.unique(inputs, axis=0, return_inverse=True) if column.kind == "category" else (None, inputs)
-        )
-        codes.append(code.reshape(len(inputs), 1).astype(float))
-        decoders.append(known)
+    rows = samples.X[np.random.default_rng(0).permutation(len(samples.X))[:AVERAGED]]
+    parts = [rows[:, span] for _, span in spans(samples.columns)]
 
     class ByColumn:
-        """The estimate as a function of codes of categories."""
+        """The estimate as a function of the rows from which the columns are taken."""
 
         def mean(self, points: FloatArray) -> FloatArray:
-            parts = [
-                points[:, [j]] if known is None else known[points[:, j].astype(int)]
-                for j, known in enumerate(decoders)
-            ]
-            X = np.concatenate(parts, axis=1)
+            X = np.hstack([part[index] for part, index in zip(parts, points.T.astype(int), strict=True)])
             return np.asarray(each(model.posterior_, lambda p: arrays.as_numpy(p.mean(X))))
 
-    rows = np.concatenate(codes, axis=1)
-    rows = rows[np.random.default_rng(0).permutation(len(rows))[:AVERAGED]]
-    by_column = ByColumn()
-    spread = np.var(by_column.mean(rows).reshape(len(rows), -1), axis=0)
-    changes = relevance(by_column, rows) ** 2
+    by_column, points = ByColumn(), np.tile(np.arange(len(rows), dtype=float)[:, None], len(parts))
+    spread = np.var(by_column.mean(points).reshape(len(rows), -1), axis=0)
+    changes = relevance(by_column, points) ** 2
     varies = (spread > 0) & (np.ptp(samples.y.reshape(len(samples.y), -1), axis=0) > 0)
     shares = np.divide(changes, spread, out=np.zeros_like(changes), where=varies)
     return np.asarray(np.minimum(shares, 1.0))
-
-
-def _entry(values: Any, k: int) -> Any:
-    """Entry k of a tuple with one entry per output; otherwise what all outputs share."""
-    return values[k] if isinstance(values, tuple) else values
 
 
 def _output(values: FloatArray, k: int) -> FloatArray:
@@ -135,17 +120,18 @@ def _output(values: FloatArray, k: int) -> FloatArray:
     return values if values.ndim == 1 else values[:, k]
 
 
-def _model_of_output(model: WienerKernelRegressor, k: int, X: FloatArray, y: FloatArray) -> dict[str, Any]:
-    noise, unit = _entry(model.noise_, k), float(model.output_scale_[k])
+def _fitted(model: WienerKernelRegressor, k: int, X: FloatArray, y: FloatArray) -> dict[str, Any]:
+    """The model of output k, which has the kernel and the noise law of all its outputs."""
+    noise, unit = model.noise_, float(model.output_scale_[k])
     mean, std = unit * noise.mean(), unit * noise.std()
     return {
-        "kernel": rounded(repr(_entry(model.kernel_, k))),
+        "kernel": rounded(repr(model.kernel_)),
         "noise": rounded(repr(noise)).partition(", mean")[0].strip("<>"),
         "output_scale": unit,
         "noise_mean": mean if abs(mean) > 1e-12 * std else 0.0,
         "noise_std": std,
         "findings": dict(_level_and_transform(model, k, X, y)),
-        "transform": scale_name(model, k) or None,
+        "transform": scale_name(model) or None,
     }
 
 
@@ -190,29 +176,21 @@ def _verdict(found: dict[str, Any]) -> str:
     r2 = scores["r2"]
     if r2 is None:
         return f"{found['target']} is the same in all rows, so there is nothing to learn."
-    outer = (
-        f"90% intervals contain {scores['coverage'][f'{LEVELS[-1]:g}']['fraction']:.0%} of left-out samples"
-    )
-    wrong = [
-        (float(level), part)
-        for level, part in reversed(scores["coverage"].items())
-        if not part["low"] <= part["fraction"] <= part["high"]
-    ]
+    coverage = scores["coverage"]
+    outer = f"90% intervals contain {coverage['0.9']['fraction']:.0%} of left-out samples"
+    wrong = [level for level, part in coverage.items() if not part["low"] <= part["fraction"] <= part["high"]]
     if scores["scored"] < JUDGED:
         trust = f"Too few samples to check the intervals: {outer}"
     elif not wrong:
         trust = f"Intervals are calibrated within chance: {outer}"
     else:
-        level, part = wrong[0]
-        much = "slightly" if abs(part["fraction"] - level) < SLIGHT else "too"
-        narrow = "narrow" if part["fraction"] < level else "wide"
-        which, shown = "Intervals", outer
-        if level != LEVELS[-1]:
-            which, shown = (
-                f"{level:.0%} intervals",
-                f"they contain {part['fraction']:.0%} of left-out samples, {outer}",
-            )
-        trust = f"{which} are {much} {narrow}: {shown}"
+        level, fraction = float(wrong[-1]), coverage[wrong[-1]]["fraction"]
+        much = "slightly" if abs(fraction - level) < SLIGHT else "too"
+        judgment = f"{much} {'narrow' if fraction < level else 'wide'}"
+        if level == LEVELS[-1]:
+            trust = f"Intervals are {judgment}: {outer}"
+        else:
+            trust = f"{level:.0%} intervals are {judgment}: they contain {fraction:.0%} of left-out samples, {outer}"
     if r2 <= 0.05:
         explained = f"the inputs hardly explain {found['target']} (R^2 {r2:.2f})"
     else:
@@ -293,7 +271,7 @@ def _level_and_transform(
     """What was found about the shape of the noise, its level and the transform, if any of them was asked for."""
     from ..noise.level import LEVELS
 
-    tuned, auto = _entry(model.tuning_result_, k), model.noise == "auto"
+    tuned, auto = model.tuning_result_, model.noise == "auto"
     if auto and tuned.shape_gain:
         yield "shape", f"leave-one-out log score {tuned.shape_gain:+.1f} compared with normal noise"
     elif auto:
@@ -314,7 +292,7 @@ def _level_and_transform(
             yield "level", "constant: too few samples to estimate a varying one"
         else:
             yield "level", f"constant: a varying one has lower evidence ({evidence})"
-    if transform := scale_name(model, k):
+    if transform := scale_name(model):
         gain = None if tuned is None else tuned.transform_gain
         yield (
             "transform",
