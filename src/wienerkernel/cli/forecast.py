@@ -135,9 +135,8 @@ def forecast(
                     seasonal_inputs(len(u), season, start=k) for u, k in zip(U, _starts(times), strict=True)
                 ]
                 U = [np.hstack(pair) for pair in zip(U, phases, strict=True)]
-                waves = [
-                    f"season, {('cosine', 'sine')[k % 2]} {1 + k // 2}" for k in range(phases[0].shape[1])
-                ]
+                orders = range(1, 1 + phases[0].shape[1] // 2)
+                waves = [f"season, {wave} {k}" for k in orders for wave in ("cosine", "sine")]
             # earlier waves follow from the current ones
             pairs = [(k, k if drivers else 1) for k in candidates]
             system = Dynamics.from_trajectories(
@@ -258,12 +257,12 @@ def _in_months(values: FloatArray, clock: Column) -> _Times | None:
     at_end = next_days == {1}
     if len({date.time() for date in dates}) > 1 or (len({date.day for date in dates}) > 1 and not at_end):
         return None
+    day = 31 if at_end else first.day
 
     def text(month: float) -> str:
         year, rest = divmod(round(month), 12)
-        days = monthrange(year, rest + 1)[1]
-        date = first.replace(year=year, month=rest + 1, day=days if at_end else min(first.day, days))
-        return clock.text(clock.values(date.isoformat()))
+        date = first.replace(year=year, month=rest + 1, day=min(day, monthrange(year, rest + 1)[1]))
+        return str(date).removesuffix(" 00:00:00")
 
     return _Times(np.array([12.0 * date.year + date.month - 1 for date in dates]), text)
 
