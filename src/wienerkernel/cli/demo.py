@@ -6,11 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from .console import say, say_written
-from .fit import fit
 from .options import Folder, Force, numeric, option
-from .plan import plan
-from .predict import predict
-from .show import report
 
 __all__ = ["demo"]
 
@@ -28,15 +24,18 @@ def demo(
     data, new, model = out / "data.csv", out / "new.csv", out / "model.wk"
     predictions, page = out / "predictions.csv", out / "report.html"
     _write_data(data, new, seed, force)
-    again = " --force" if force else ""
-    say(f"\n$ wienerkernel fit {data} --target y --noise gamma -o {model}{again}", style="bold")
-    fit(data, target=["y"], noise="gamma", output=model, force=force)
-    say(f"\n$ wienerkernel predict {model} {new} -o {predictions}{again}", style="bold")
-    predict(model, new, output=predictions, force=force)
-    say(f"\n$ wienerkernel plan {model} --at x=4 --std 0.1", style="bold")
-    plan(model, at=["x=4"], std=0.1)
-    say(f"\n$ wienerkernel report {model} -o {page}{again}", style="bold")
-    report(model, output=page, force=force)
+    from .app import app
+
+    again = ["--force"] if force else []
+    for command in (
+        ["fit", data, "--target", "y", "--noise", "gamma", "-o", model, *again],
+        ["predict", model, new, "-o", predictions, *again],
+        ["plan", model, "--at", "x=4", "--std", "0.1"],
+        ["report", model, "-o", page, *again],
+    ):
+        words = [str(word) for word in command]
+        say(f"\n$ wienerkernel {' '.join(words)}", style="bold")
+        app(words, standalone_mode=False)
 
 
 def _write_data(data: Path, new: Path, seed: int, force: bool) -> None:
