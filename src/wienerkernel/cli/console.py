@@ -106,10 +106,7 @@ def searching(what: str, verbose: bool = False) -> Iterator[None]:
         with observed(Reporter(lambda line: say(f"{what}: {line}"), 0.0 if verbose else PIPED)):
             yield
         return
-    with (
-        MESSAGES.status(what) as status,
-        observed(Reporter(lambda line: status.update(f"{what}: {line}"), 0.2)),
-    ):
+    with MESSAGES.status(what) as status, observed(Reporter(lambda s: status.update(f"{what}: {s}"), 0.2)):
         yield
 
 

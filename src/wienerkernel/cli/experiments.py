@@ -69,12 +69,11 @@ def price(
 
         with progress("data sets", len(LAWS) * len(numbers) * repeats) as update:
             rows, written = reproduce(out, numbers, repeats, seed, lambda: update(advance=1))
-            files = list(written)
     show(f"{'noise':<10} {'n':>5} {'method':<10} {'CRPS':>8} {'RMSE':>8} {'coverage':>8} {'seconds':>8}")
     for row in rows:
         show(
             f"{row['noise']:<10} {row['n']:>5} {row['method']:<10} {row['crps']:>8.4f} {row['rmse']:>8.4f} "
             f"{row['coverage']:>8.3f} {row['seconds']:>8.3f}"
         )
-    for what, path in files:
+    for what, path in written:
         say_written(path, what)

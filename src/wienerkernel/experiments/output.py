@@ -30,12 +30,9 @@ def write_csv(path: Path, rows: Iterable[dict[str, Any]]) -> Path:
 
 def new_figure(**options: Any) -> Any:
     """A figure without a window or global state."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(layout="constrained", **options)
-    FigureCanvasAgg(figure)
-    return figure
+    return Figure(layout="constrained", **options)
 
 
 def save_figure(what: str, figure: Any, path: Path) -> Iterator[tuple[str, Path]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from .._typing import FloatArray
 from ..evaluation.plotting import TubeDisplay
@@ -168,8 +169,7 @@ def _draw_density_at_zero(ax: Any, experiment: Experiment, model: WienerKernelRe
         (r"$\mathcal{N}(\mu, \sigma_{GP}^2)$", parts.epistemic, "function"),
         (r"$\mathcal{N}(\mu, \tilde\sigma_{GP}^2)$", parts.total, "observation"),
     ]:
-        std = float(np.sqrt(variance[0]))
-        gaussian = np.exp(-0.5 * ((heights - mean) / std) ** 2) / (std * np.sqrt(2 * np.pi))
+        gaussian = stats.norm.pdf(heights, mean, np.sqrt(variance[0]))
         ax.plot(heights, gaussian, color=LIGHT[f"{law}-line"], ls="--", label=name)
     ax.axvline(float(truth(zero)[0, 0]), color=LIGHT["truth"], lw=1, label="true value")
     ax.set(xlabel="$x_{k+1}$ at $x_k = 0$", ylabel="density")
@@ -190,9 +190,8 @@ def _figure_calibration(result: Calibration) -> Any:
         ax.plot(result.x, 100 * rates[:, 0], color=LIGHT["mean"], label="true value below")
         ax.plot(result.x, 100 * rates[:, 1], color=LIGHT["function-line"], label="true value above")
         ax.set_title(title, fontsize=10)
-        ax.set_xlabel("$x$")
-        ax.set_ylim(0, 10)
         ax.margins(x=0)
+        ax.set(xlabel="$x$", ylim=(0, 10))
     axes[0].set_ylabel("misses in %")
     axes[0].legend(fontsize=8, frameon=False)
     return figure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,15 +13,15 @@ from scipy import stats
 from sklearn.exceptions import ConvergenceWarning
 
 from .._typing import FloatArray
-from ..kernels import RBF
 from ..noise import Mixture, Noise, as_noise
 from ..palette import LIGHT
 from ..regressor import WienerKernelRegressor
 from .output import new_figure, save_figure, write_csv
+from .system import kernel
 
 __all__ = ["LAWS", "METHODS", "Price", "data_set", "measure", "reproduce", "summarize"]
 
-KERNEL = 4.21**2 * RBF(3.59)
+KERNEL = kernel()
 LAWS: dict[str, Any] = {
     "gamma": stats.gamma(0.25, scale=2),
     "lognormal": stats.lognorm(1.0),
@@ -109,7 +109,7 @@ def summarize(results: Sequence[Price]) -> list[dict[str, Any]]:
 
 def reproduce(
     out: Path, sizes: Sequence[int], repeats: int, seed: int = 0, progress: Callable[[], None] = lambda: None
-) -> tuple[list[dict[str, Any]], Iterator[tuple[str, Path]]]:
+) -> tuple[list[dict[str, Any]], list[tuple[str, Path]]]:
     """The table, and what is written with each path: the table as CSV, and a figure."""
     out.mkdir(parents=True, exist_ok=True)
     results = []
@@ -119,12 +119,8 @@ def reproduce(
                 results += measure(name, n, seed + repeat)
                 progress()
     rows = summarize(results)
-    return rows, _write(out, rows, seed)
-
-
-def _write(out: Path, rows: list[dict[str, Any]], seed: int) -> Iterator[tuple[str, Path]]:
-    yield "scores of the four methods", write_csv(out / "price.csv", rows)
-    yield from save_figure("an example, and the scores", _figure(rows, seed), out / "price")
+    table = "scores of the four methods", write_csv(out / "price.csv", rows)
+    return rows, [table, *save_figure("an example, and the scores", _figure(rows, seed), out / "price")]
 
 
 def _figure(rows: list[dict[str, Any]], seed: int) -> Any:
