@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from .console import notes, show, show_json, working
-from .model import load_model, read_all
 from .options import UsageError, argument, option
-
-if TYPE_CHECKING:
-    from .._typing import FloatArray
-    from ..regressor import WienerKernelRegressor
 
 __all__ = ["compare"]
 
@@ -37,12 +32,15 @@ def compare(
     """
     if len(models) < 2 or len({*models}) < len(models):
         raise UsageError("compare needs two or more different model files")
+    from ..evaluation.diagnostics import compared
+    from .model import check_comparable, held_out_samples, load_model
+
     fitted = {str(path): load_model(path, "" if data else "compare without --data") for path in models}
     with notes(), working("scoring"):
-        from ..evaluation.diagnostics import compared
-
-        _check_comparable(fitted, held_out=data is not None)
-        samples = {name: () if data is None else _held_out(model, data) for name, model in fitted.items()}
+        check_comparable(fitted, held_out=data is not None)
+        samples = {
+            name: () if data is None else held_out_samples(model, data) for name, model in fitted.items()
+        }
         reports = {name: model.score_report(*samples[name]) for name, model in fitted.items()}
         found = compared(reports)
     if as_json:
@@ -60,42 +58,3 @@ def compare(
         show(f"{best} predicts better than {second}: the difference is {gain / error:.1f} standard errors.")
     else:
         show(f"No clear difference between {best} and {second}: it is less than {CLEAR:g} standard errors.")
-
-
-def _check_comparable(models: dict[str, WienerKernelRegressor], held_out: bool) -> None:
-    """Raise unless all models have equal targets; of held-out samples, their names, otherwise the observations."""
-    import numpy as np
-
-    (first, one), *others = models.items()
-    for other, model in others:
-        counts = {len(one.output_scale_), len(model.output_scale_)}
-        names = {tuple(getattr(each, "target_names_in_", ())) for each in (one, model)} - {()}
-        if len(counts) > 1 or (held_out and len(names) > 1):
-            raise ValueError(f"{first} and {other} have different targets")
-        if held_out:
-            continue
-        y, found = _observations(one), _observations(model)
-        if found.shape != y.shape or not np.allclose(found, y, rtol=1e-6, atol=1e-9 * np.ptp(y)):
-            raise ValueError(
-                f"{first} and {other} were fitted to different samples: name a table to score them on, --data FILE"
-            )
-
-
-def _observations(model: WienerKernelRegressor) -> FloatArray:
-    """The observations that a model was fitted to, (n, n_y), on their own scale."""
-    import numpy as np
-
-    from ..evaluation.report.numbers import single_models
-
-    parts = [one.posterior_ for one in single_models(model)]
-    return np.hstack([p.transform.inverse(p.observed()) if p.transform else p.observed() for p in parts])
-
-
-def _held_out(model: WienerKernelRegressor, file: Path) -> tuple[FloatArray, FloatArray]:
-    """Inputs and observations of a table."""
-    outputs = len(model.output_scale_)
-    targets = [str(name) for name in getattr(model, "target_names_in_", ["y"] if outputs == 1 else [])]
-    if len(targets) != outputs:
-        raise ValueError("the model has no names of its targets: fit it with `wienerkernel fit`")
-    X, y = read_all(model, file, targets)
-    return X, y[:, 0] if model.posterior_.single_output else y

@@ -3,40 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+
+from .._typing import FloatArray
+from ..dynamics import Rollout
+from ..evaluation.plotting import ScoreDisplay, TubeDisplay
+from ..evaluation.report.scores import sampled_scores
+from ..experiments.output import new_figure
+from ..io.files import atomic_write
+from ..regressor import WienerKernelRegressor
 from .console import say_written
-from .options import UsageError, may_write
-from .read import spans
+from .read import SampleTable, spans
 
-if TYPE_CHECKING:
-    from .._typing import FloatArray
-    from ..dynamics import Rollout
-    from ..regressor import WienerKernelRegressor
-    from .read import SampleTable
+__all__ = ["draw_fit", "draw_forecast"]
 
-__all__ = ["check_figure", "draw_fit", "draw_forecast"]
-
-KINDS = (".png", ".pdf", ".svg")
 SHOWN = 3
 """Inputs whose curves are shown."""
-
-
-def check_figure(path: Path, force: bool) -> None:
-    """Raise early if a figure cannot be written."""
-    if path.suffix.lower() not in KINDS:
-        raise UsageError(f"{path}: figures are written as PNG, PDF or SVG")
-    may_write(path, force)
 
 
 def draw_fit(
     model: WienerKernelRegressor, samples: SampleTable, summary: dict[str, Any], path: Path, force: bool
 ) -> None:
     """Write a row of curves along the most relevant inputs for each target, and a row of diagnostics."""
-    from ..evaluation.plotting import ScoreDisplay, TubeDisplay
-    from ..evaluation.report.scores import sampled_scores
-    from ..experiments.output import new_figure
-
     starts = {column.name: span.start for column, span in spans(samples.columns) if column.kind != "category"}
     n = len(samples.targets)
     figure = new_figure(figsize=(11, 3.6 * (n + 1)))
@@ -59,10 +49,6 @@ def draw_fit(
 
 def draw_forecast(rollout: Rollout, history: FloatArray, interval: float, path: Path, force: bool) -> None:
     """Write the end of the data, and the tube."""
-    import numpy as np
-
-    from ..experiments.output import new_figure
-
     n_x = len(rollout.names)
     figure = new_figure(figsize=(7, 0.8 + 2.4 * n_x))
     axes = np.ravel(figure.subplots(n_x, 1, sharex=True, squeeze=False))
@@ -78,8 +64,6 @@ def draw_forecast(rollout: Rollout, history: FloatArray, interval: float, path: 
 
 
 def _write(figure: Any, path: Path, force: bool) -> None:
-    from ..io.files import atomic_write
-
     with atomic_write(path, overwrite=force) as stream:
         figure.savefig(stream, format=path.suffix[1:].lower(), dpi=150)
     say_written(path)

@@ -7,15 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from .console import note, notes, say_written, searching, show_json, working
-from .figure import check_figure, draw_fit
-from .options import Force, Missing, Scheduler, UsageError, argument, may_write, numeric, option
-from .read import SampleTable, check_positive, read_samples
-from .streaming import fit_files, is_streamed, prepared, seen_by_workers
-from .summary import show_summary, summarize
+from .options import Force, Missing, Scheduler, UsageError, argument, check_figure, may_write, numeric, option
 
 if TYPE_CHECKING:
     from ..kernels import Kernel
-    from ..regressor import WienerKernelRegressor
 
 __all__ = ["checked_noise", "fit", "parsed_kernel"]
 
@@ -141,12 +136,7 @@ def fit(
     may_write(output, force)
     if plot is not None:
         check_figure(plot, force)
-    data = seen_by_workers(data, scheduler)
     with notes(), ExitStack() as stack:
-        import numpy as np
-
-        from ..io.streams import workers
-
         tuned = _none(tuning)
         law = checked_noise("auto" if noise is None and tuned == "likelihood" else noise, tuned)
         parsed_kernel(kernel)
@@ -154,6 +144,19 @@ def fit(
             raise UsageError(
                 "--noise-level input and --transform box-cox or yeo-johnson need estimation: remove --tuning none"
             )
+        import numpy as np
+
+        from .. import fitting
+        from ..io.store import save
+        from ..io.streams import workers
+        from ..regressor import WienerKernelRegressor
+        from ..scale import is_small
+        from ..validation import check_data
+        from .read import check_positive, read_samples
+        from .streaming import fit_files, is_streamed, prepared, seen_by_workers
+        from .summary import show_summary, summarize
+
+        data = seen_by_workers(data, scheduler)
         stack.enter_context(workers(scheduler))
         files = None
         if is_streamed(data, scheduler):
@@ -166,11 +169,6 @@ def fit(
                     check_positive(y, name, f"--transform {transform}", data)
             names = samples.features
         with searching("fitting", verbose) if files is None or verbose else nullcontext():
-            from .. import fitting
-            from ..regressor import WienerKernelRegressor
-            from ..scale import is_small
-            from ..validation import check_data
-
             small = approximation == "auto" and files is None and is_small(samples.X)
             exact = small or approximation == "none"
             if noise is None and law == "auto" and (files is not None or not exact):
@@ -194,7 +192,10 @@ def fit(
                 X, outputs = check_data(model, samples.X, samples.y, reset=True)
                 model.feature_names_in_ = np.array(names, dtype=object)
                 fitting.fit(model, X, outputs, samples.scale, None)
-        _save(model, samples, output, force)
+        model.target_names_in_ = np.array(samples.targets, dtype=object)
+        if any(column.kind != "number" for column in samples.columns):
+            model.columns_ = samples.columns
+        save(model, output, overwrite=force)
         say_written(output)
         collapsed = files is not None and not hasattr(model, "approximation_")
         with working("scoring"):
@@ -203,6 +204,8 @@ def fit(
             note("no figure is drawn: only means and variances at each input are kept, not the rows")
         elif plot is not None:
             with working("drawing"):
+                from .figure import draw_fit
+
                 draw_fit(model, samples, summary, plot, force)
         if as_json:
             show_json(summary)
@@ -242,14 +245,3 @@ def parsed_kernel(text: str | None, n_inputs: int | None = None) -> Kernel | Non
         return parse_kernel(text, n_inputs)
     except ValueError as error:
         raise UsageError(str(error)) from None
-
-
-def _save(model: WienerKernelRegressor, samples: SampleTable, output: Path, force: bool) -> None:
-    import numpy as np
-
-    from ..io.store import save
-
-    model.target_names_in_ = np.array(samples.targets, dtype=object)
-    if any(column.kind != "number" for column in samples.columns):
-        model.columns_ = samples.columns
-    save(model, output, overwrite=force)

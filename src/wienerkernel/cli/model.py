@@ -4,17 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import numpy as np
+
+from .._typing import FloatArray
+from ..evaluation.report.numbers import default_names, single_models, transform_name
+from ..io.columns import Column, columns_of, encoded
+from ..io.store import load
+from ..io.tables import Chunk, check_names, open_table
+from ..posterior.separate import causes
+from ..regressor import WienerKernelRegressor
+from ..validation import largest, precision
 from .console import working
 
-if TYPE_CHECKING:
-    from .._typing import FloatArray
-    from ..io.columns import Column
-    from ..io.tables import Chunk
-    from ..regressor import WienerKernelRegressor
-
-__all__ = ["NO_ROWS", "load_model", "model_columns", "query", "read_all", "scale_name"]
+__all__ = [
+    "NO_ROWS",
+    "check_comparable",
+    "held_out_samples",
+    "load_model",
+    "model_columns",
+    "query",
+    "read_all",
+    "scale_name",
+]
 
 NO_ROWS = "there are no rows below the column names"
 
@@ -22,9 +34,6 @@ NO_ROWS = "there are no rows below the column names"
 def load_model(path: Path, exact_for: str = "") -> WienerKernelRegressor:
     """A saved model, which must be exact for the command ``exact_for``."""
     with working(f"loading {path}"):
-        from ..io.store import load
-        from ..posterior.separate import causes
-
         model = load(path)
     if exact_for and "computational" in causes(model.posterior_):
         raise ValueError(
@@ -35,17 +44,11 @@ def load_model(path: Path, exact_for: str = "") -> WienerKernelRegressor:
 
 def model_columns(model: WienerKernelRegressor) -> list[Column]:
     """The columns that a model was fitted to; by default numbers named x, or x1, x2, ..."""
-    from ..evaluation.report.numbers import default_names
-    from ..io.columns import columns_of
-
     return columns_of(model, default_names(model))
 
 
 def query(model: WienerKernelRegressor, columns: Sequence[Column], rows: Chunk) -> FloatArray:
     """Inputs (n, d) of a model in some rows of a table."""
-    from ..io.columns import encoded
-    from ..validation import largest, precision
-
     return encoded(columns, rows, largest(precision(model)))
 
 
@@ -53,11 +56,6 @@ def read_all(
     model: WienerKernelRegressor, file: Path, targets: Sequence[str] = ()
 ) -> tuple[FloatArray, FloatArray]:
     """Inputs (n, d) of a model, and observations (n, n_y), in all rows of a table."""
-    import numpy as np
-
-    from ..io.tables import check_names, open_table
-    from ..validation import largest
-
     columns = model_columns(model)
     with open_table(file) as table:
         check_names(table.file, [*(column.name for column in columns), *targets], table.names)
@@ -70,7 +68,38 @@ def read_all(
 
 def scale_name(model: WienerKernelRegressor) -> str:
     """The transforms of the outputs in words, such as "box-cox, exponent 0.24"; empty without one."""
-    from ..evaluation.report.numbers import single_models, transform_name
-
     names = (transform_name(one.posterior_.transform) for one in single_models(model))
     return "; ".join(dict.fromkeys(filter(None, names)))
+
+
+def check_comparable(models: dict[str, WienerKernelRegressor], held_out: bool) -> None:
+    """Raise unless all models have equal targets; of held-out samples, their names, otherwise the observations."""
+    (first, one), *others = models.items()
+    for other, model in others:
+        counts = {len(one.output_scale_), len(model.output_scale_)}
+        names = {tuple(getattr(each, "target_names_in_", ())) for each in (one, model)} - {()}
+        if len(counts) > 1 or (held_out and len(names) > 1):
+            raise ValueError(f"{first} and {other} have different targets")
+        if held_out:
+            continue
+        y, found = _observations(one), _observations(model)
+        if found.shape != y.shape or not np.allclose(found, y, rtol=1e-6, atol=1e-9 * np.ptp(y)):
+            raise ValueError(
+                f"{first} and {other} were fitted to different samples: name a table to score them on, --data FILE"
+            )
+
+
+def _observations(model: WienerKernelRegressor) -> FloatArray:
+    """The observations that a model was fitted to, (n, n_y), on their own scale."""
+    parts = [one.posterior_ for one in single_models(model)]
+    return np.hstack([p.transform.inverse(p.observed()) if p.transform else p.observed() for p in parts])
+
+
+def held_out_samples(model: WienerKernelRegressor, file: Path) -> tuple[FloatArray, FloatArray]:
+    """Inputs and observations of a table."""
+    outputs = len(model.output_scale_)
+    targets = [str(name) for name in getattr(model, "target_names_in_", ["y"] if outputs == 1 else [])]
+    if len(targets) != outputs:
+        raise ValueError("the model has no names of its targets: fit it with `wienerkernel fit`")
+    X, y = read_all(model, file, targets)
+    return X, y[:, 0] if model.posterior_.single_output else y

@@ -21,6 +21,7 @@ __all__ = [
     "Scheduler",
     "UsageError",
     "argument",
+    "check_figure",
     "check_interval",
     "integers",
     "listed",
@@ -99,6 +100,13 @@ def may_write(path: Path, force: bool) -> None:
         raise ValueError(
             f"{path} exists already: choose another name, or use --force to overwrite it"
         ) from None
+
+
+def check_figure(path: Path, force: bool) -> None:
+    """Raise early if a figure cannot be written."""
+    if path.suffix.lower() not in (".png", ".pdf", ".svg"):
+        raise UsageError(f"{path}: figures are written as PNG, PDF or SVG")
+    may_write(path, force)
 
 
 def listed(text: str | Sequence[str], known: Sequence[str] = ()) -> list[str]:

@@ -8,17 +8,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import numpy as np
+
+from .._typing import FloatArray
+from ..io.columns import Column, ColumnReader
+from ..io.groups import Groups
+from ..io.tables import NAMELESS, SHOWN, MissingValueError, Table, check_names, open_table, shortened
+from ..validation import largest
 from .console import note, working
 from .model import NO_ROWS
 from .options import UsageError, listed
-
-if TYPE_CHECKING:
-    from .._typing import FloatArray
-    from ..io.columns import Column
-    from ..io.groups import Groups
-    from ..io.tables import Table
 
 __all__ = [
     "NO_VALUES",
@@ -65,13 +65,6 @@ def read_samples(
     drop: bool,
 ) -> SampleTable:
     """Read the samples; ``drop`` leaves out rows without a value in a column that is used."""
-    import numpy as np
-
-    from ..io.columns import ColumnReader
-    from ..io.groups import Groups
-    from ..io.tables import check_names, open_table
-    from ..validation import largest
-
     with working(f"reading {data}"), open_table(data) as table:
         targets, others, names = input_columns(table, target, inputs, noise_scale, group)
         numeric = [*targets, *([noise_scale] if noise_scale else [])]
@@ -117,8 +110,6 @@ def read_samples(
 @contextmanager
 def remedy() -> Iterator[None]:
     """Errors about missing values say what to do about them."""
-    from ..io.tables import MissingValueError
-
     try:
         yield
     except MissingValueError as error:
@@ -128,8 +119,6 @@ def remedy() -> Iterator[None]:
 @contextmanager
 def located(file: str, names: Sequence[str], numeric: Sequence[str]) -> Iterator[None]:
     """Errors name the file, and how to leave out an input if they are about one of several that nobody chose."""
-    from ..io.tables import SHOWN, MissingValueError, shortened
-
     try:
         yield
     except MissingValueError:
@@ -185,8 +174,6 @@ def input_columns(
         if len(set(names)) < len(names):
             raise UsageError(f"--inputs names a column twice: {', '.join(names)}")
     else:
-        from ..io.tables import NAMELESS
-
         nameless = [name for name in table.names if NAMELESS.fullmatch(name)]
         if len(nameless) > 1:
             note("columns without a name are not used as inputs: name them in the file to use them")
@@ -218,10 +205,6 @@ def spans(columns: Iterable[Column]) -> Iterator[tuple[Column, slice]]:
 
 def tell_columns(columns: Sequence[Column], X: FloatArray, chosen: bool) -> None:
     """Note what became of columns that are not numbers, and row numbers that have a name; X are the first rows."""
-    import numpy as np
-
-    from ..io.tables import shortened
-
     for column, span in spans(columns):
         x, what = X[:, span.start], ""
         if column.kind == "category":
@@ -240,8 +223,6 @@ def tell_columns(columns: Sequence[Column], X: FloatArray, chosen: bool) -> None
 
 def tell_groups(groups: Groups, name: str, columns: Sequence[Column]) -> None:
     """Note how far inputs are averaged in groups; raise if a category would be."""
-    import numpy as np
-
     apart, change = groups.apart, "equal in each"
     for column, span in spans(columns):
         if column.kind == "category" and apart[span].any():

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 from .console import notes, say_written, working
-from .model import load_model
 from .options import Force, Model, argument, may_write, numeric, option
 
 __all__ = ["explore", "report"]
@@ -46,6 +45,8 @@ def explore(
     Change the noise law and the length scale, add, drag and remove samples, and see the predictions change. The page is
     served on this machine only.
     """
+    from .model import load_model
+
     fitted = None if model is None else load_model(model, "explore")
     from ..evaluation.explore import serve
 

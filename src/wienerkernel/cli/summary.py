@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+
+from .._typing import FloatArray
+from ..backend import arrays
+from ..evaluation.diagnostics import pit_band
+from ..evaluation.relevance import relevance
+from ..evaluation.report.numbers import single_models
+from ..evaluation.report.scores import sampled_scores
+from ..io.tables import shortened
+from ..noise.level import LEVELS
+from ..palette import CAUSES
+from ..posterior.separate import causes, each
+from ..regressor import WienerKernelRegressor
 from ..text import rounded
 from .console import show
 from .model import scale_name
-from .read import spans
-
-if TYPE_CHECKING:
-    from .._typing import FloatArray
-    from ..regressor import WienerKernelRegressor
-    from .read import SampleTable
+from .read import SampleTable, spans
 
 __all__ = ["show_summary", "summarize"]
 
@@ -31,7 +39,7 @@ ADVICE = {
     "computational": "so more neighbors or features narrow predictions most",
     "aleatoric": "so more samples cannot narrow predictions much",
 }
-LEVELS = (0.5, 0.9)
+INTERVALS = (0.5, 0.9)
 JUDGED = 10
 """Samples from which the coverage of intervals is judged."""
 SLIGHT = 0.07
@@ -47,11 +55,6 @@ def summarize(model: WienerKernelRegressor, samples: SampleTable, collapsed: boo
 
     ``samples`` that were ``collapsed`` to their means at each input, without single rows, have no scores.
     """
-    import numpy as np
-
-    from ..evaluation.report.numbers import single_models
-    from ..evaluation.report.scores import sampled_scores
-
     X, scale, approximate = samples.X, samples.scale, hasattr(model, "approximation_")
     y = samples.y.reshape(len(X), -1)
     report = None
@@ -91,12 +94,6 @@ def _relevance(model: WienerKernelRegressor, samples: SampleTable) -> FloatArray
     This is the total-effect index of a sensitivity analysis, which takes columns for independent. All inputs of a
     category change together.
     """
-    import numpy as np
-
-    from ..backend import arrays
-    from ..evaluation.relevance import relevance
-    from ..posterior.separate import each
-
     rows = samples.X[np.random.default_rng(0).permutation(len(samples.X))[:AVERAGED]]
     parts = [rows[:, span] for _, span in spans(samples.columns)]
 
@@ -137,8 +134,6 @@ def _fitted(model: WienerKernelRegressor, k: int, X: FloatArray, y: FloatArray) 
 
 def _uncertainty(model: WienerKernelRegressor, parts: Any, k: int) -> dict[str, dict[str, float]]:
     """Standard deviation and share of the variance of a new observation by cause, averaged over the data."""
-    from ..posterior.separate import causes
-
     total = float(_output(parts.total, k).mean())
     found = {cause: float(_output(getattr(parts, cause), k).mean()) for cause in causes(model.posterior_)}
     return {cause: {"std": value**0.5, "share": value / total} for cause, value in found.items()}
@@ -146,15 +141,11 @@ def _uncertainty(model: WienerKernelRegressor, parts: Any, k: int) -> dict[str, 
 
 def _scores(report: Any, y: FloatArray, k: int) -> dict[str, Any]:
     """Leave-one-out scores of one output."""
-    import numpy as np
-
-    from ..evaluation.diagnostics import pit_band
-
     pit = _output(report.pit, k)
     errors = _output(np.broadcast_to(report.values - report.law.mean(), report.pit.shape), k)
     mse, n = float(np.mean(errors**2)), len(pit)
     coverage = {}
-    for level in LEVELS:
+    for level in INTERVALS:
         low, high = pit_band(n, level)
         inside = float(np.mean(np.abs(pit - 0.5) <= 0.5 * level))
         coverage[f"{level:g}"] = {"fraction": inside, "low": float(low) / n, "high": float(high) / n}
@@ -170,8 +161,6 @@ def _scores(report: Any, y: FloatArray, k: int) -> dict[str, Any]:
 
 def _verdict(found: dict[str, Any]) -> str:
     """Whether to trust the intervals, what the inputs explain, and what would help, in a sentence or two."""
-    from ..palette import CAUSES
-
     scores = found["scores"]
     r2 = scores["r2"]
     if r2 is None:
@@ -187,7 +176,7 @@ def _verdict(found: dict[str, Any]) -> str:
         level, fraction = float(wrong[-1]), coverage[wrong[-1]]["fraction"]
         much = "slightly" if abs(fraction - level) < SLIGHT else "too"
         judgment = f"{much} {'narrow' if fraction < level else 'wide'}"
-        if level == LEVELS[-1]:
+        if level == INTERVALS[-1]:
             trust = f"Intervals are {judgment}: {outer}"
         else:
             trust = f"{level:.0%} intervals are {judgment}: they contain {fraction:.0%} of left-out samples, {outer}"
@@ -205,8 +194,6 @@ def _verdict(found: dict[str, Any]) -> str:
 
 def show_summary(summary: dict[str, Any]) -> None:
     """Show the findings as text."""
-    from ..io.tables import shortened
-
     several = len(summary["targets"]) > 1
     names = ", ".join(found["target"] for found in summary["targets"])
     at = f" at {summary['distinct_inputs']} inputs," if "distinct_inputs" in summary else ""
@@ -218,7 +205,6 @@ def show_summary(summary: dict[str, Any]) -> None:
 
 
 def _show_output(found: dict[str, Any], summary: dict[str, Any]) -> None:
-    from ..palette import CAUSES
 
     show("fitted model", style="bold")
     show(f"  kernel     {found['kernel']}")
@@ -269,8 +255,6 @@ def _level_and_transform(
     model: WienerKernelRegressor, k: int, X: FloatArray, y: FloatArray
 ) -> Iterator[tuple[str, str]]:
     """What was found about the shape of the noise, its level and the transform, if any of them was asked for."""
-    from ..noise.level import LEVELS
-
     tuned, auto = model.tuning_result_, model.noise == "auto"
     if auto and tuned.shape_gain:
         yield "shape", f"leave-one-out log score {tuned.shape_gain:+.1f} compared with normal noise"
