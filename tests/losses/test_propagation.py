@@ -132,3 +132,19 @@ def test_samples_outside_the_support_of_bounded_noise():
 def test_improper_posterior():
     with pytest.raises(ValueError, match="improper"):
         run("t(3)", np.zeros((2, 1)), np.zeros(2), trend="linear")
+
+
+@pytest.mark.parametrize("law", ["uniform(-1, 2)", "t(3)", "gamma(2)"])
+def test_an_offset_of_y_is_that_of_the_estimate(law):
+    """Bounded noise at 1e8 once stopped after a sweep, with marginals that were off by 17 standard deviations."""
+    rng = np.random.default_rng(0)
+    X = np.sort(rng.uniform(-5, 5, 40))[:, None]
+    y = np.sin(X[:, 0]) + as_noise(law).rvs(40, random_state=rng)
+    near, far = (
+        WienerKernelRegressor(RBF(1.0), noise=law, inference="ep", trend="constant", tuning=None).fit(X, values)
+        for values in (y, y + 1e8)
+    )
+    assert near.posterior_.propagation.converged
+    assert far.posterior_.propagation.converged
+    np.testing.assert_allclose(far.predict(X) - 1e8, near.predict(X), atol=1e-3)
+    np.testing.assert_allclose(far.uncertainty(X).noise, near.uncertainty(X).noise, rtol=1e-3)

@@ -6,7 +6,7 @@ sites are updated at once, with power alpha < 1 and adaptive damping: Minka (200
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -154,20 +154,25 @@ def propagate(
 ) -> Propagation:
     """Run expectation propagation to a residual, from the sites of normal noise, or from those of another run with its power."""
     density = NoiseDensity.of(noise)
+    # sites are those of y without what a trend explains, so that rounding errors are those of the rest
+    trend = coordinates.phi[observed.index, len(coordinates.pivots) :]
+    explained = trend @ np.linalg.lstsq(trend, observed.y)[0]
+    centered = replace(observed, y=observed.y - explained)
     tau: FloatArray = 1 / (noise.var() * observed.scale**2)
-    nu: FloatArray = (observed.y - observed.scale * noise.mean()) * tau
+    nu: FloatArray = (centered.y - observed.scale * noise.mean()) * tau
     schedule, step = SCHEDULE, START_STEP
     if start is not None:  # near a fixed point, whole steps converge
-        tau, nu, schedule, step = start.tau, start.nu, ((start.power, SCHEDULE[0][1]),), 1.0
+        tau, nu = start.tau, start.nu - start.tau * explained
+        schedule, step = ((start.power, SCHEDULE[0][1]),), 1.0
     best: Propagation | None = None
     for power, sweeps in schedule:
         with np.errstate(all="ignore"):  # steps that are not finite are left out
-            found = _sweeps(coordinates, observed, noise, density, tau, nu, power, sweeps, tolerance, step)
+            found = _sweeps(coordinates, centered, noise, density, tau, nu, power, sweeps, tolerance, step)
         best = found if best is None or found.residual < best.residual else best
         if best.converged:
             break
     assert best is not None
-    return best
+    return replace(best, observed=observed, nu=best.nu + best.tau * explained)
 
 
 def _sweeps(
