@@ -13,20 +13,19 @@ from numpy.typing import ArrayLike
 
 from .._typing import ComplexArray, FloatArray, RandomState
 from .base import Noise, cumulants_from_moments
+from .characteristic.characteristic_function import ORDERS
+from .characteristic.closed_forms import is_formula, known
 from .characteristic.dispatch import (
     CharacteristicFunction,
     characteristic,
-    is_formula,
     standard_singular_points,
     standard_tails,
 )
-from .cumulants import standard_cumulants
 from .identity import digest, law_key, of_scipy
 from .residuals import Residuals
 
 __all__ = ["ScipyNoise", "check_line", "from_scipy"]
 
-MAX_ORDER = 8
 MAX_ATOMS = 2**20
 MIRRORED = {"arcsine", "beta"}
 """Laws on [0, 1] whose mirror image is the same family with the shapes in reverse order."""
@@ -108,11 +107,11 @@ class ScipyNoise(Noise):
 
     @cached_property
     def _known_cumulants(self) -> FloatArray | None:
-        standard = standard_cumulants(self.name, self.shapes, MAX_ORDER)
-        if standard is None:
+        formula = known(self.name, self.shapes)
+        if formula is None or formula.cumulants is None:
             return None
         with np.errstate(over="ignore", invalid="ignore"):  # large scales overflow
-            kappa = np.asarray(standard, dtype=float) * self.scale ** np.arange(1, MAX_ORDER + 1)
+            kappa = formula.cumulants * self.scale**ORDERS
         kappa[0] += self.loc
         return np.asarray(kappa)
 
@@ -159,8 +158,8 @@ class ScipyNoise(Noise):
         return float(np.sum(parts.integral)) * scale**order if converged else np.nan
 
     def cumulants(self, order: int = 8) -> FloatArray:
-        if order > MAX_ORDER:
-            raise ValueError(f"order must be at most {MAX_ORDER}, got {order}")
+        if order > len(ORDERS):
+            raise ValueError(f"order must be at most {len(ORDERS)}, got {order}")
         if self._known_cumulants is not None:
             return self._known_cumulants[:order].copy()
         mean, central = float(self.frozen.mean()), self._central

@@ -7,11 +7,22 @@ from scipy import special
 from scipy.linalg import eigh_tridiagonal
 
 from ..._typing import ComplexArray, FloatArray
-from .characteristic_function import HALF_PI, INF, CharacteristicFunction, LogCF, expm1, log1p, piecewise
-from .logarithms import log_phi1, log_sinhc
+from ..base import cumulants_from_moments
+from .characteristic_function import (
+    HALF_PI,
+    INF,
+    ORDERS,
+    CharacteristicFunction,
+    LogCF,
+    expm1,
+    log1p,
+    log_phi1,
+    log_sinhc,
+    piecewise,
+)
 from .quadrature import atoms, tanh_sinh
 
-__all__ = ["beta", "cosine", "trapezoid", "trapezoid_nodes", "truncexpon", "truncnorm"]
+__all__ = ["beta", "cosine", "trapezoid", "truncexpon", "truncnorm"]
 
 LINE = (-INF, INF)
 PEAKED = 60.0
@@ -46,20 +57,22 @@ def _upper_half_plane(logcf: LogCF, mirrored: LogCF, length: float) -> LogCF:
     return extended
 
 
-def trapezoid_nodes(c: float, d: float, points: int) -> tuple[FloatArray, FloatArray]:
-    """Gauss-Legendre nodes and weights for a density linear on [0, c], flat on [c, d], linear on [d, 1]."""
-    x, p = np.polynomial.legendre.leggauss(points)
-    knots = np.array([0.0, c, d, 1.0])
-    width = np.diff(knots)[:, None]
-    nodes = knots[:-1, None] + width * (1 + x) / 2
-    density = np.minimum(nodes / c if c else 1.0, np.minimum(1.0, (1 - nodes) / (1 - d) if d < 1 else 1.0))
-    return nodes.ravel(), (density * width * p).ravel()
+def _cumulants(x: FloatArray, p: FloatArray) -> FloatArray:
+    """Cumulants of the law that puts the masses p on the points x."""
+    p = p / p.sum()
+    mean = float(p @ x)
+    return cumulants_from_moments(mean, ((x - mean) ** ORDERS[1:, None]) @ p)
 
 
 def trapezoid(c: float, d: float) -> CharacteristicFunction:
     """Characteristic function of the trapezoidal law on [0, 1], flat on [c, d]."""
     height = 2 / (1 + d - c)
-    small = atoms(*trapezoid_nodes(c, d, 28))
+    x, p = np.polynomial.legendre.leggauss(28)
+    knots = np.array([0.0, c, d, 1.0])
+    width = np.diff(knots)[:, None]
+    x = knots[:-1, None] + width * (1 + x) / 2
+    density = np.minimum(x / c if c else 1.0, np.minimum(1.0, (1 - x) / (1 - d) if d < 1 else 1.0))
+    x, p = x.ravel(), (density * width * p).ravel()
 
     def large(c: float, d: float) -> LogCF:
         def logcf(t: ComplexArray) -> ComplexArray:
@@ -73,22 +86,22 @@ def trapezoid(c: float, d: float) -> CharacteristicFunction:
         return logcf
 
     return CharacteristicFunction(
-        piecewise(24.0, small, _upper_half_plane(large(c, d), large(1 - d, 1 - c), 1.0)), LINE, HALF_PI
+        piecewise(24.0, atoms(x, p), _upper_half_plane(large(c, d), large(1 - d, 1 - c), 1.0)),
+        LINE,
+        HALF_PI,
+        _cumulants(x, p),
     )
 
 
-def beta(a: float, b: float, lower: float = 0.0, upper: float = 1.0) -> CharacteristicFunction | None:
-    """Kummer's function 1F1(a; a + b; it): tanh-sinh nodes, and Gauss-Laguerre from both ends for large t.
-
-    None for a narrow peak, for which neither is accurate at medium t.
-    """
-    if a + b > PEAKED and min(a, b) >= 1:
-        return None
+def beta(a: float, b: float, lower: float = 0.0, upper: float = 1.0) -> CharacteristicFunction:
+    """Kummer's function 1F1(a; a + b; it): tanh-sinh nodes, and Gauss-Laguerre from both ends for large t."""
     bound = 30 + 2 * (a + b)
     width = upper - lower
     x, log_p = tanh_sinh(min(0.055, 0.2 / np.sqrt(a + b)), a, b, 45 + bound)
     nodes = (lower * (1 - x) + upper * (1 + x)) / 2
-    small = atoms(nodes, np.exp(log_p - log_p.max()), (b * lower + a * upper) / (a + b))
+    p, mean = np.exp(log_p - log_p.max()), (b * lower + a * upper) / (a + b)
+    cumulants = _cumulants(x, p) * (width / 2) ** ORDERS
+    cumulants[0] = mean
 
     def large(a: float, b: float) -> LogCF:
         s_lower, p_lower = _laguerre(a)
@@ -111,7 +124,10 @@ def beta(a: float, b: float, lower: float = 0.0, upper: float = 1.0) -> Characte
         return logcf
 
     extended = _upper_half_plane(large(a, b), large(b, a), lower + upper)
-    return CharacteristicFunction(piecewise(bound / width, small, extended), LINE, HALF_PI)
+    logcf = piecewise(bound / width, atoms(nodes, p, mean), extended)
+    # neither is accurate for a narrow peak at medium t
+    peaked = a + b > PEAKED and min(a, b) >= 1
+    return CharacteristicFunction(logcf, LINE, HALF_PI, cumulants, accurate=not peaked)
 
 
 def _laguerre(a: float) -> tuple[FloatArray, FloatArray]:

@@ -1,39 +1,53 @@
-"""Characteristic functions of the laws in ``scipy.stats`` in closed form, or as a contour integral."""
+"""Characteristic functions and cumulants of the laws in ``scipy.stats`` in closed form, or as a contour integral."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
+from numpy.polynomial import Polynomial
 from numpy.polynomial.polynomial import polyval
 from scipy import special
 
-from ..._typing import ComplexArray
+from ..._typing import ComplexArray, FloatArray
 from .bounded_forms import beta, cosine, trapezoid, truncexpon, truncnorm
 from .characteristic_function import (
     HALF_PI,
     INF,
+    ORDERS,
     CharacteristicFunction,
     LogCF,
     affine,
     expm1,
     log1p,
+    log_cos,
+    log_gamma_ratio,
+    log_phi1,
+    log_sinhc,
     piecewise,
 )
 from .contours import Contour, student, symmetric
-from .logarithms import log_cos, log_gamma_ratio, log_phi1, log_sinhc
 
-__all__ = ["CLOSED_FORMS", "CONTOURS"]
+__all__ = ["CLOSED_FORMS", "CONTOURS", "is_formula", "known"]
 
 LINE = (-INF, INF)
+VARIANCE = np.where(ORDERS == 2, 1.0, 0.0)
+SIGNS = (-1.0) ** ORDERS
+FACTORIALS = special.factorial(ORDERS - 1)
+EVEN_ZETA = np.where(SIGNS > 0, 2 * FACTORIALS * special.zeta(np.maximum(ORDERS, 2)), 0.0)
+"""2 (r - 1)! zeta(r) for even r, else 0."""
 
 
 def _normal() -> CharacteristicFunction:
-    return CharacteristicFunction(lambda t: -t * t / 2, LINE, HALF_PI)
+    return CharacteristicFunction(lambda t: -t * t / 2, LINE, HALF_PI, VARIANCE)
 
 
 def _gamma(a: float, scale: float = 1.0) -> CharacteristicFunction:
-    return CharacteristicFunction(lambda t: -a * log1p(-1j * scale * t), (-INF, 1 / scale), HALF_PI)
+    return CharacteristicFunction(
+        lambda t: -a * log1p(-1j * scale * t), (-INF, 1 / scale), HALF_PI, a * FACTORIALS * scale**ORDERS
+    )
 
 
 def _pearson3(skew: float) -> CharacteristicFunction:
@@ -46,7 +60,13 @@ def _pearson3(skew: float) -> CharacteristicFunction:
     # log(1 + z) - z
     remainder = piecewise(0.2, lambda z: polyval(z, series), lambda z: log1p(z) - z)
     strip = (-INF, 1 / b) if b > 0 else (1 / b, INF)
-    return CharacteristicFunction(lambda t: -remainder(-1j * b * t) / b**2, strip, HALF_PI)
+    cumulants = np.where(ORDERS > 1, FACTORIALS * b ** np.maximum(ORDERS - 2, 0.0), 0.0)
+    return CharacteristicFunction(lambda t: -remainder(-1j * b * t) / b**2, strip, HALF_PI, cumulants)
+
+
+def _laplace() -> CharacteristicFunction:
+    cumulants = FACTORIALS * (1 + SIGNS)
+    return CharacteristicFunction(lambda t: -log1p(t * t), (-1.0, 1.0), HALF_PI, cumulants)
 
 
 def _dgamma(a: float) -> CharacteristicFunction:
@@ -63,18 +83,23 @@ def _laplace_asymmetric(kappa: float) -> CharacteristicFunction:
         lambda t: -log1p(-1j * t / kappa) - log1p(1j * t * kappa),
         (-1 / kappa, kappa),
         HALF_PI,
+        FACTORIALS * ((1 / kappa) ** ORDERS + (-kappa) ** ORDERS),
     )
 
 
 def _exponnorm(k: float) -> CharacteristicFunction:
-    return CharacteristicFunction(lambda t: -t * t / 2 - log1p(-1j * k * t), (-INF, 1 / k), HALF_PI)
+    cumulants = VARIANCE + FACTORIALS * k**ORDERS
+    return CharacteristicFunction(
+        lambda t: -t * t / 2 - log1p(-1j * k * t), (-INF, 1 / k), HALF_PI, cumulants
+    )
 
 
 def _invgauss(mu: float) -> CharacteristicFunction:
     def logcf(t: ComplexArray) -> ComplexArray:
         return np.asarray(2j * mu * t / (1 + np.sqrt(1 - 2j * mu * mu * t)))
 
-    return CharacteristicFunction(logcf, (-INF, 0.5 / mu**2), HALF_PI)
+    cumulants = np.cumprod(np.maximum(2 * ORDERS - 3, 1)) * mu ** (2 * ORDERS - 1)
+    return CharacteristicFunction(logcf, (-INF, 0.5 / mu**2), HALF_PI, cumulants)
 
 
 def _norminvgauss(a: float, b: float) -> CharacteristicFunction:
@@ -87,24 +112,43 @@ def _norminvgauss(a: float, b: float) -> CharacteristicFunction:
     return CharacteristicFunction(logcf, (-a - b, a - b), HALF_PI)
 
 
-def _genlogistic(c: float) -> CharacteristicFunction:
-    left, right = log_gamma_ratio(c), log_gamma_ratio(1.0)
-    return CharacteristicFunction(lambda t: left(1j * t) + right(-1j * t), (-c, 1.0), HALF_PI)
+def _logistic() -> CharacteristicFunction:
+    return CharacteristicFunction(lambda t: -log_sinhc(np.pi * t), (-1.0, 1.0), HALF_PI, EVEN_ZETA)
+
+
+def _hypsecant() -> CharacteristicFunction:
+    cumulants = EVEN_ZETA * (1 - 0.5**ORDERS)
+    return CharacteristicFunction(lambda t: -log_cos(0.5j * np.pi * t), (-1.0, 1.0), HALF_PI, cumulants)
+
+
+def _polygammas(a: float) -> FloatArray:
+    """Derivatives of log Gamma at a."""
+    return np.asarray(special.polygamma(np.arange(len(ORDERS)), a))
 
 
 def _loggamma(c: float) -> CharacteristicFunction:
     ratio = log_gamma_ratio(c)
-    return CharacteristicFunction(lambda t: ratio(1j * t), (-c, INF), HALF_PI)
+    return CharacteristicFunction(lambda t: ratio(1j * t), (-c, INF), HALF_PI, _polygammas(c))
 
 
-def _gumbel_r() -> CharacteristicFunction:
-    ratio = log_gamma_ratio(1.0)
-    return CharacteristicFunction(lambda t: ratio(-1j * t), (-INF, 1.0), HALF_PI)
+def _genlogistic(c: float) -> CharacteristicFunction:
+    left, right = log_gamma_ratio(c), log_gamma_ratio(1.0)
+    cumulants = _polygammas(c) + SIGNS * _polygammas(1.0)
+    return CharacteristicFunction(lambda t: left(1j * t) + right(-1j * t), (-c, 1.0), HALF_PI, cumulants)
 
 
 def _moyal() -> CharacteristicFunction:
     ratio = log_gamma_ratio(0.5)
-    return CharacteristicFunction(lambda t: ratio(-1j * t) - 1j * np.log(2) * t, (-INF, 0.5), HALF_PI)
+    cumulants = SIGNS * _polygammas(0.5) - np.log(2) * (ORDERS == 1)
+    return CharacteristicFunction(
+        lambda t: ratio(-1j * t) - 1j * np.log(2) * t, (-INF, 0.5), HALF_PI, cumulants
+    )
+
+
+def _uniform() -> CharacteristicFunction:
+    # B_r / r, with the Bernoulli numbers through zeta
+    cumulants = 0.5 * (ORDERS == 1) - EVEN_ZETA * np.where(ORDERS % 4 == 2, -1.0, 1.0) / (2 * np.pi) ** ORDERS
+    return CharacteristicFunction(lambda t: log_phi1(1j * t), LINE, HALF_PI, cumulants)
 
 
 def _skewnorm(a: float) -> CharacteristicFunction:
@@ -126,9 +170,18 @@ def _skewnorm(a: float) -> CharacteristicFunction:
     return CharacteristicFunction(piecewise(0.7, near, far), LINE, HALF_PI)
 
 
-def _lattice(logcf: LogCF, upper: float) -> CharacteristicFunction:
-    """Law on 0, 1, 2, ...; periodic in t, so that leaving the real axis gains nothing."""
-    return CharacteristicFunction(logcf, (-INF, upper), 0.0)
+def _lattice(
+    logcf: LogCF, upper: float, first: float, slope: float, n: float = 1.0
+) -> CharacteristicFunction:
+    """Law on 0, 1, 2, ...; periodic in t, so that leaving the real axis gains nothing.
+
+    The cumulants are n times those with kappa_1 = y and kappa_(r+1) = y (1 + slope y) d kappa_r / dy at y = ``first``.
+    """
+    polynomial, cumulants = Polynomial([0.0, 1.0]), []
+    for _ in ORDERS:
+        cumulants.append(n * polynomial(first))
+        polynomial = Polynomial([0.0, 1.0, slope]) * polynomial.deriv()
+    return CharacteristicFunction(logcf, (-INF, upper), 0.0, np.array(cumulants))
 
 
 def _binom(n: float, p: float) -> CharacteristicFunction:
@@ -139,63 +192,21 @@ def _binom(n: float, p: float) -> CharacteristicFunction:
         inside = np.where(grows, (1 - p) * expm1(np.where(grows, -w, 0)), p * expm1(np.where(grows, 0, w)))
         return n * (np.where(grows, w, 0) + log1p(inside))
 
-    return _lattice(logcf, INF)
+    return _lattice(logcf, INF, p, -1.0, n)
 
 
 def _nbinom(n: float, p: float) -> CharacteristicFunction:
-    return _lattice(lambda t: -n * log1p(-(1 - p) / p * expm1(1j * t)), -np.log1p(-p))
+    odds = (1 - p) / p
+    return _lattice(lambda t: -n * log1p(-odds * expm1(1j * t)), -np.log1p(-p), odds, 1.0, n)
 
 
 def _geom(p: float) -> CharacteristicFunction:
-    failures = _nbinom(1.0, p)
-    return CharacteristicFunction(lambda t: 1j * t + failures.logcf(t), failures.strip, 0.0)
+    trials = affine(_nbinom(1.0, p), 1.0, 1.0)
+    return replace(trials, logcf=lambda t: 1j * t + trials.logcf(t), loc=0.0)
 
 
 def _poisson(mu: float) -> CharacteristicFunction:
-    return _lattice(lambda t: mu * expm1(1j * t), INF)
-
-
-CLOSED_FORMS: dict[str, Callable[..., CharacteristicFunction | None]] = {
-    "norm": _normal,
-    "gamma": _gamma,
-    "erlang": _gamma,
-    "expon": lambda: _gamma(1.0),
-    "chi2": lambda df: _gamma(df / 2, 2.0),
-    "pearson3": _pearson3,
-    "laplace": lambda: CharacteristicFunction(lambda t: -log1p(t * t), (-1.0, 1.0), HALF_PI),
-    "laplace_asymmetric": _laplace_asymmetric,
-    "dgamma": _dgamma,
-    "exponnorm": _exponnorm,
-    "invgauss": _invgauss,
-    "wald": lambda: _invgauss(1.0),
-    "norminvgauss": _norminvgauss,
-    "logistic": lambda: CharacteristicFunction(lambda t: -log_sinhc(np.pi * t), (-1.0, 1.0), HALF_PI),
-    "hypsecant": lambda: CharacteristicFunction(lambda t: -log_cos(0.5j * np.pi * t), (-1.0, 1.0), HALF_PI),
-    "genlogistic": _genlogistic,
-    "loggamma": _loggamma,
-    "gumbel_r": _gumbel_r,
-    "gumbel_l": lambda: _loggamma(1.0),
-    "moyal": _moyal,
-    "skewnorm": _skewnorm,
-    "halfnorm": lambda: _skewnorm(INF),
-    "truncnorm": truncnorm,
-    "truncexpon": truncexpon,
-    "uniform": lambda: CharacteristicFunction(lambda t: log_phi1(1j * t), LINE, HALF_PI),
-    "triang": lambda c: trapezoid(c, c),
-    "trapezoid": trapezoid,
-    "beta": beta,
-    "powerlaw": lambda a: beta(a, 1.0),
-    "arcsine": lambda: beta(0.5, 0.5),
-    "semicircular": lambda: beta(1.5, 1.5, -1.0, 1.0),
-    "rdist": lambda c: beta(c / 2, c / 2, -1.0, 1.0),
-    "cosine": cosine,
-    "bernoulli": lambda p: _binom(1.0, p),
-    "binom": _binom,
-    "poisson": _poisson,
-    "geom": _geom,
-    "nbinom": _nbinom,
-}
-"""Name in ``scipy.stats`` -> characteristic function for the shape parameters, or None where it is inaccurate."""
+    return _lattice(lambda t: mu * expm1(1j * t), INF, mu, 0.0)
 
 
 def _generalized_gamma(a: float, c: float) -> Contour:
@@ -220,6 +231,60 @@ def _genextreme(c: float) -> tuple[Contour, float, float] | None:
     """The law of (1 - E^c) / c with an exponential variable E: Weibull's or Frechet's; near c = 0 Gumbel's."""
     return (_generalized_gamma(1.0, 1 / c), -1 / c, 1 / c) if abs(c) > 0.03 else None
 
+
+def _genpareto(c: float) -> CharacteristicFunction:
+    if c == 0:
+        return _gamma(1.0)
+    if c < 0:
+        return beta(1.0, -1 / c, 0.0, -1 / c)
+    return affine(_generalized_beta_prime(1.0, 1.0, 1 / c + 1).characteristic(), 1 / c)
+
+
+CLOSED_FORMS: dict[str, Callable[..., CharacteristicFunction]] = {
+    "norm": _normal,
+    "gamma": _gamma,
+    "erlang": _gamma,
+    "expon": lambda: _gamma(1.0),
+    "chi2": lambda df: _gamma(df / 2, 2.0),
+    "pearson3": _pearson3,
+    "laplace": _laplace,
+    "laplace_asymmetric": _laplace_asymmetric,
+    "dgamma": _dgamma,
+    "exponnorm": _exponnorm,
+    "invgauss": _invgauss,
+    "wald": lambda: _invgauss(1.0),
+    "norminvgauss": _norminvgauss,
+    "logistic": _logistic,
+    "hypsecant": _hypsecant,
+    "genlogistic": _genlogistic,
+    "loggamma": _loggamma,
+    "gumbel_r": lambda: affine(_loggamma(1.0), -1.0),
+    "gumbel_l": lambda: _loggamma(1.0),
+    "moyal": _moyal,
+    "skewnorm": _skewnorm,
+    "halfnorm": lambda: _skewnorm(INF),
+    "truncnorm": truncnorm,
+    "truncexpon": truncexpon,
+    "uniform": _uniform,
+    "triang": lambda c: trapezoid(c, c),
+    "trapezoid": trapezoid,
+    "beta": beta,
+    "powerlaw": lambda a: beta(a, 1.0),
+    "arcsine": lambda: beta(0.5, 0.5),
+    "semicircular": lambda: beta(1.5, 1.5, -1.0, 1.0),
+    "rdist": lambda c: beta(c / 2, c / 2, -1.0, 1.0),
+    "cosine": cosine,
+    "t": student,
+    "genpareto": _genpareto,
+    "gennorm": lambda beta: symmetric(_generalized_gamma(1 / beta, beta)),
+    "dweibull": lambda c: symmetric(_generalized_gamma(1.0, c)),
+    "bernoulli": lambda p: _binom(1.0, p),
+    "binom": _binom,
+    "poisson": _poisson,
+    "geom": _geom,
+    "nbinom": _nbinom,
+}
+"""Name in ``scipy.stats`` -> characteristic function for the shape parameters."""
 
 CONTOURS: dict[str, Callable[..., tuple[Contour, float, float] | None]] = {
     "lognorm": lambda s: (Contour(lambda v: -((v / s) ** 2) / 2, np.pi), 1.0, 0.0),
@@ -247,17 +312,17 @@ CONTOURS: dict[str, Callable[..., tuple[Contour, float, float] | None]] = {
 """Name -> contour of M, scale and loc, where the law is that of loc + scale M; None if M is nearly constant."""
 
 
-def _genpareto(c: float) -> CharacteristicFunction | None:
-    if c == 0:
-        return _gamma(1.0)
-    if c < 0:
-        return beta(1.0, -1 / c, 0.0, -1 / c)
-    return affine(_generalized_beta_prime(1.0, 1.0, 1 / c + 1).characteristic(), 1 / c)
+@lru_cache(maxsize=256)
+def known(name: str, shapes: tuple[float, ...]) -> CharacteristicFunction | None:
+    """What is known about a family of ``scipy.stats`` with loc 0 and scale 1."""
+    with np.errstate(all="ignore"):  # some cumulants overflow, or do not exist
+        relative = CONTOURS[name](*shapes) if name in CONTOURS else None
+        if relative is not None:
+            contour, scale, loc = relative
+            return affine(contour.characteristic(), scale, loc)
+        return CLOSED_FORMS[name](*shapes) if name in CLOSED_FORMS else None
 
 
-CLOSED_FORMS |= {
-    "t": student,
-    "genpareto": _genpareto,
-    "gennorm": lambda beta: symmetric(_generalized_gamma(1 / beta, beta)),
-    "dweibull": lambda c: symmetric(_generalized_gamma(1.0, c)),
-}
+def is_formula(name: str) -> bool:
+    """Whether the characteristic function of a family of ``scipy.stats`` is a formula or a smooth contour integral."""
+    return name in CLOSED_FORMS or name in CONTOURS

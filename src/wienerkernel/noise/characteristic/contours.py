@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ..._typing import ComplexArray, FloatArray
+from ..base import cumulants_from_moments
 from .characteristic_function import (
     HALF_PI,
     INF,
+    ORDERS,
     CharacteristicFunction,
     LogCF,
     by_chunks,
@@ -81,7 +83,7 @@ class Contour:
         return v[np.argmax(left)] - 0.05, v[len(v) - 1 - np.argmax(right[::-1])] + 0.05
 
     @property
-    def complete(self) -> bool:
+    def _complete(self) -> bool:
         """Whether float64 can represent all mass of the density, however strong its pole."""
         left, right = self._window(0.0)
         with np.errstate(all="ignore"):
@@ -161,7 +163,11 @@ class Contour:
 
     def characteristic(self) -> CharacteristicFunction:
         """Tabulated along rays."""
-        return CharacteristicFunction(tabulated(self.direct, self.mean), (-INF, self.upper), self.sector)
+        cumulants = cumulants_from_moments(self.mean, self.moments(len(ORDERS), self.mean))
+        # a law that is nearly a point leaves no room to rotate
+        accurate = self.opening > 0.04 and self._complete
+        logcf = tabulated(self.direct, self.mean)
+        return CharacteristicFunction(logcf, (-INF, self.upper), self.sector, cumulants, accurate=accurate)
 
 
 class _Rule:
@@ -248,7 +254,9 @@ def symmetric(half: Contour) -> CharacteristicFunction:
         return log1p(polyval(t * t, series))
 
     table = tabulated(piecewise(near, small, large), unit, power=2, even=True)
-    return CharacteristicFunction(table, (-half.upper or 0.0, half.upper), half.sector)
+    moments = np.where(ORDERS[1:] % 2, 0.0, np.repeat(raw, 2)[: len(ORDERS) - 1])
+    cumulants = cumulants_from_moments(0.0, moments)
+    return CharacteristicFunction(table, (-half.upper or 0.0, half.upper), half.sector, cumulants)
 
 
 def student(df: float) -> CharacteristicFunction:
@@ -297,6 +305,13 @@ def student(df: float) -> CharacteristicFunction:
     direct = piecewise(
         near, lambda x: by_chunks(mixture, len(v), x), debye if many else piecewise(1e6, bessel, debye)
     )
+    # E T^(2h) = df^h prod_(i <= h) (2i - 1) / (df - 2i)
+    i = np.arange(1, 5)
+    even = np.cumprod(np.where(2 * i < df, df * (2 * i - 1) / (df - 2 * i), np.nan))
+    moments = np.where(df > ORDERS, np.where(ORDERS % 2, 0.0, np.repeat(even, 2)), np.nan)[1:]
     return CharacteristicFunction(
-        tabulated(lambda t: direct(np.sqrt(df) * t), power=2, even=True), (0.0, 0.0), 0.0 if many else HALF_PI
+        tabulated(lambda t: direct(np.sqrt(df) * t), power=2, even=True),
+        (0.0, 0.0),
+        0.0 if many else HALF_PI,
+        cumulants_from_moments(0.0, moments),
     )

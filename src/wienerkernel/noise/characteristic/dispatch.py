@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ..._typing import FloatArray
-from .characteristic_function import CharacteristicFunction, affine
-from .closed_forms import CLOSED_FORMS, CONTOURS
+from .characteristic_function import CharacteristicFunction
+from .closed_forms import known
 from .panels import Tails, numerical, tails
 from .quadrature import summed
 from .singular_points import singular_points
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = [
     "CharacteristicFunction",
     "characteristic",
-    "is_formula",
     "standard_singular_points",
     "standard_tails",
 ]
@@ -34,14 +33,9 @@ __all__ = [
 @lru_cache(maxsize=256)
 def characteristic(law: ScipyNoise) -> CharacteristicFunction:
     """Characteristic function of a standard law: closed form, rotated contour, or quadrature of its density."""
-    closed = CLOSED_FORMS[law.name](*law.shapes) if law.name in CLOSED_FORMS else None
-    if closed is not None:
-        return closed
-    known = CONTOURS[law.name](*law.shapes) if law.name in CONTOURS else None
-    # A law that is nearly a point leaves no room to rotate.
-    if known is not None and known[0].opening > 0.04 and known[0].complete:
-        contour, scale, loc = known
-        return affine(contour.characteristic(), scale, loc)
+    formula = known(law.name, law.shapes)
+    if formula is not None and formula.accurate:
+        return formula
     return summed(law.frozen) if law.discrete else numerical(law)
 
 
@@ -55,8 +49,3 @@ def standard_singular_points(law: ScipyNoise) -> FloatArray:
 def standard_tails(law: ScipyNoise) -> Tails:
     """x -> P(M <= x), P(M > x) of a standard law, integrated from its density."""
     return tails(law.frozen)
-
-
-def is_formula(name: str) -> bool:
-    """Whether the characteristic function of a family of ``scipy.stats`` is a formula or a smooth contour integral."""
-    return name in CLOSED_FORMS or name in CONTOURS
