@@ -6,8 +6,15 @@ import pytest
 from scipy import special, stats
 
 from wienerkernel.chaos.discretize import discretize, standardize
-from wienerkernel.chaos.polynomials import OrthogonalBasis, exact_rule, max_degree, recurrence
-from wienerkernel.chaos.recurrence import affine, polynomial_rule, stieltjes
+from wienerkernel.chaos.polynomials import (
+    OrthogonalBasis,
+    affine,
+    exact_rule,
+    lanczos,
+    max_degree,
+    polynomial_rule,
+    recurrence,
+)
 from wienerkernel.noise import Mixture, Residuals, as_noise
 
 
@@ -76,9 +83,9 @@ def test_recurrence_equals_the_one_from_exact_moments(law):
 @pytest.mark.parametrize(
     "law", ["norm(1, 3)", "gamma(0.25)", "gamma(30)", "uniform(-1, 3)", "beta(0.3, 0.4)"]
 )
-def test_discretized_stieltjes_equals_closed_forms_at_degree_thirty(law):
+def test_discretized_lanczos_equals_closed_forms_at_degree_thirty(law):
     noise, loc, scale = standardize(as_noise(law))
-    alpha, beta = affine(*stieltjes(*polynomial_rule(noise, 30), 30), loc, scale)
+    alpha, beta = affine(*lanczos(*polynomial_rule(noise, 30), 30), loc, scale)
     expected = recurrence(law, 30)
     assert_same_coefficients((alpha, np.append(1.0, beta[1:30])), expected)
 

@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike
 from .._typing import FloatArray, RandomState
 from ..noise import Noise, Residuals, as_noise
 from ..noise.identity import digest
-from .affine import Affine
 from .discretize import Pushforward, discretize
-from .polynomial_law import PolynomialLaw
+from .polynomial_law import Affine, PolynomialLaw
 from .polynomials import OrthogonalBasis, exact_rule, max_degree
 
 __all__ = ["Expansion", "project", "two_term"]

@@ -1,4 +1,4 @@
-"""The law of a polynomial of a germ, from the roots of the polynomial."""
+"""Laws of polynomials of a germ: an affine function, and a polynomial by its turning points."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.polynomial.polynomial import polyder, polyval
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize.elementwise import find_root
+from scipy.optimize.elementwise import bracket_root, find_root
 
 from .._typing import ComplexArray, FloatArray, RandomState
 from ..noise import Noise
@@ -19,10 +19,71 @@ from ..noise.characteristic.panels import NODES, POINTS, TO_SERIES, bisected, pa
 from ..noise.identity import digest
 from .polynomials import OrthogonalBasis, exact_rule, max_degree
 
-__all__ = ["PolynomialLaw"]
+__all__ = ["Affine", "PolynomialLaw"]
 
 BESIDE = 0.5  # fraction of the range of p on an interval within which offsets are measured from its end
 GRADES = 56  # halvings of a panel toward a turning point: the mass beyond the last is 1e-17
+
+
+class Affine(Noise):
+    """The law of offset + slope xi; a negative slope requires a continuous germ."""
+
+    def __init__(self, germ: Noise, offset: float, slope: float) -> None:
+        self.germ, self.offset, self.slope = germ, float(offset), float(slope)
+        self.up = slope > 0
+
+    def _made_of(self) -> tuple[Hashable, ...]:
+        return self.germ, self.offset, self.slope
+
+    def _xi(self, x: ArrayLike) -> FloatArray:
+        return (np.asarray(x, dtype=float) - self.offset) / self.slope
+
+    def _ordered(self, ends: tuple[float, float]) -> tuple[float, float]:
+        return ends if self.up else ends[::-1]
+
+    def cumulants(self, order: int = 8) -> FloatArray:
+        kappa = self.germ.cumulants(order) * self.slope ** np.arange(1, order + 1)
+        kappa[0] += self.offset
+        return kappa
+
+    def logcf(self, t: ArrayLike) -> ComplexArray:
+        t = np.asarray(t, dtype=complex)
+        return self.germ.logcf(self.slope * t) + 1j * self.offset * t
+
+    def pdf(self, x: ArrayLike) -> FloatArray:
+        return self.germ.pdf(self._xi(x)) / abs(self.slope)
+
+    def cdf(self, x: ArrayLike) -> FloatArray:
+        return (self.germ.cdf if self.up else self.germ.sf)(self._xi(x))
+
+    def sf(self, x: ArrayLike) -> FloatArray:
+        return (self.germ.sf if self.up else self.germ.cdf)(self._xi(x))
+
+    def ppf(self, q: ArrayLike) -> FloatArray:
+        return self.offset + self.slope * (self.germ.ppf if self.up else self.germ.isf)(q)
+
+    def isf(self, q: ArrayLike) -> FloatArray:
+        return self.offset + self.slope * (self.germ.isf if self.up else self.germ.ppf)(q)
+
+    def rvs(self, size: int | tuple[int, ...] = 1, random_state: RandomState = None) -> FloatArray:
+        return self.offset + self.slope * self.germ.rvs(size, random_state)
+
+    def support(self) -> tuple[float, float]:
+        lower, upper = self.germ.support()
+        return self._ordered((self.offset + self.slope * lower, self.offset + self.slope * upper))
+
+    def pdf_near(self, point: float, offset: FloatArray) -> FloatArray:
+        return self.germ.pdf_near(float(self._xi(point)), offset / self.slope) / abs(self.slope)
+
+    def singular_points(self) -> FloatArray:
+        return np.sort(self.offset + self.slope * self.germ.singular_points())
+
+    def strip(self) -> tuple[float, float]:
+        lower, upper = self.germ.strip()
+        return self._ordered((lower / self.slope, upper / self.slope))
+
+    def sector(self) -> float:
+        return self.germ.sector()
 
 
 @lru_cache(maxsize=64)  # outside the law, which stays picklable
@@ -40,34 +101,43 @@ class PolynomialLaw(Noise):
         ends = np.concatenate([[lower], inside[(lower < inside) & (inside < upper)], [upper]])
         values = np.full(len(ends), np.inf)
         finite = np.isfinite(ends)
-        values[finite] = self._evaluate(ends[finite])[0]
+        values[finite] = self._values(ends[finite])
         values[~finite] *= np.sign(c[-1]) * np.sign(ends[~finite]) ** (len(c) - 1)
         self.left, self.right = ends[:-1], ends[1:]
         self.at_left, self.at_right = values[:-1], values[1:]
         self.up = self.at_right >= self.at_left
         self.median = float(germ.ppf(0.5))
+        # the search for a preimage starts from finite ends
+        low, high = np.minimum(self.median, self.right), np.maximum(self.median, self.left)
+        low = np.where(np.isfinite(self.left), self.left, low - self.root_beta[1])
+        high = np.where(np.isfinite(self.right), self.right, high + self.root_beta[1])
+        self.start, self.at_middle = (low, high), self._values((low + high) / 2)
 
     def _made_of(self) -> tuple[Hashable, ...]:
         return self.germ, digest(self.c, self.alpha, self.root_beta)
 
-    def _evaluate(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """p(x) and p'(x), by the recurrence and its derivative."""
-        before, phi = np.zeros_like(x), np.ones_like(x)
-        slope_before, slope = np.zeros_like(x), np.zeros_like(x)
-        p, dp = self.c[0] * phi, np.zeros_like(x)
+    def _taylor(self, x: ArrayLike, order: int) -> FloatArray:
+        """Coefficients of p(x + delta) in powers of delta up to ``order``, along a new first axis."""
+        x = np.asarray(x, dtype=float)
+        before, phi = np.zeros((2, order + 1, *x.shape))
+        phi[0] = 1.0
+        total = self.c[0] * phi
         for k, a in enumerate(self.alpha):
-            b, b_next = self.root_beta[k] if k else 0.0, self.root_beta[k + 1]
-            slope_before, slope = slope, (phi + (x - a) * slope - b * slope_before) / b_next
-            before, phi = phi, ((x - a) * phi - b * before) / b_next
-            p, dp = p + self.c[k + 1] * phi, dp + self.c[k + 1] * slope
-        return p, dp
+            step = (x - a) * phi - self.root_beta[k] * before
+            step[1:] += phi[:-1]
+            before, phi = phi, step / self.root_beta[k + 1]
+            total = total + self.c[k + 1] * phi
+        return np.asarray(total)
+
+    def _values(self, x: ArrayLike) -> FloatArray:
+        return np.asarray(self._taylor(x, 0)[0])
 
     def _turning_points(self) -> FloatArray:
         """Real roots of p', as eigenvalues of its comrade matrix in the basis of the germ."""
         d = len(self.c) - 1
         basis = OrthogonalBasis(self.germ, d)
         nodes, weights = basis.quadrature(d)
-        slopes = (weights * self._evaluate(nodes)[1]) @ basis(nodes)
+        slopes = (weights * self._taylor(nodes, 1)[1]) @ basis(nodes)
         n = d - 1
         comrade = np.diag(self.alpha[:n]) + np.diag(self.root_beta[1:n], 1) + np.diag(self.root_beta[1:n], -1)
         comrade[-1] -= self.root_beta[n] * slopes[:n] / slopes[n]
@@ -79,7 +149,7 @@ class PolynomialLaw(Noise):
     def _polished(self, root: float) -> float:
         """A root of p' to the last digit, unless it is a multiple root."""
         for _ in range(4):
-            slope, bend = self._expand(root)[1:3] * (1.0, 2.0)
+            slope, bend = self._taylor(root, 2)[1:] * (1.0, 2.0)
             step = slope / bend if bend else 0.0
             if abs(step) > 1e-5 * self.root_beta[1]:
                 break
@@ -92,29 +162,14 @@ class PolynomialLaw(Noise):
         above = np.where(self.up, y >= self.at_right, y <= self.at_right)
         below = np.where(self.up, y <= self.at_left, y >= self.at_left)
         passes = ~(above | below | np.isnan(y))
-        x = _root(lambda x, y: self._evaluate(x)[0] - y, *self._bracket(y, passes), y)
-        return np.where(passes, x, np.where(above, self.right, self.left)), passes
 
-    def _bracket(self, y: FloatArray, passes: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
-        """Finite ends of the intervals, far enough out to enclose the preimage of y."""
-        scale = self.root_beta[1]
-        inner = np.where(
-            np.isfinite(self.left), self.left, np.where(np.isfinite(self.right), self.right, 0.0)
-        )
-        ends = []
-        for end, sign in ((self.left, -1.0), (self.right, 1.0)):
-            infinite = ~np.isfinite(end)
-            x = np.where(infinite, inner + sign * scale, end) + np.zeros_like(y)
-            reach = scale
-            while np.isfinite(reach):
-                over = sign * np.where(self.up, self._evaluate(x)[0] - y, y - self._evaluate(x)[0])
-                short = passes & infinite & (over < 0)
-                if not short.any():
-                    break
-                reach *= 2
-                x = np.where(short, inner + sign * reach, x)
-            ends.append(x)
-        return ends[0], ends[1]
+        def excess(x: FloatArray, y: FloatArray) -> FloatArray:
+            return self._values(x) - y
+
+        y = np.where(passes, y, self.at_middle)
+        with np.errstate(all="ignore"):
+            bracket = bracket_root(excess, *self.start, xmin=self.left, xmax=self.right, args=(y,)).bracket
+        return np.where(passes, _root(excess, *bracket, y), np.where(above, self.right, self.left)), passes
 
     def _mass(self, lower: FloatArray, upper: FloatArray) -> FloatArray:
         """P(lower < xi <= upper) from the nearer tail."""
@@ -125,7 +180,7 @@ class PolynomialLaw(Noise):
         d = len(self.c) - 1
         known = int(min(order, 2 * max_degree(self.germ) // d))
         nodes, weights = exact_rule(self.germ, known * d)
-        centered = self._evaluate(nodes)[0] - self.c[0]
+        centered = self._values(nodes) - self.c[0]
         central = [weights @ centered**r if r <= known else np.nan for r in range(2, order + 1)]
         return cumulants_from_moments(float(self.c[0]), central)
 
@@ -157,7 +212,7 @@ class PolynomialLaw(Noise):
     def _half_panels(self, end: float, edges: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Panels between the points end + edges, with y - p(end) as the coordinate; edges run away from 0."""
         q = self._shifted(end)
-        value = self._evaluate(np.array(end))[0]
+        value = self._values(end)
 
         def fit(near: FloatArray, far: FloatArray, depth: int) -> tuple[Any, ...]:
             u_near, u_far = polyval(near, q), polyval(far, q)
@@ -180,23 +235,11 @@ class PolynomialLaw(Noise):
 
     def _shifted(self, end: float) -> FloatArray:
         """Coefficients of p(end + delta) - p(end) in powers of delta; at a turning point the slope is exactly 0."""
-        total = self._expand(end)
+        total = self._taylor(end, len(self.c) - 1)
         total[0] = 0.0
         if np.any(end == self.left[1:]):
             total[1] = 0.0
         return total
-
-    def _expand(self, end: float) -> FloatArray:
-        """Coefficients of p(end + delta) in powers of delta."""
-        d = len(self.c) - 1
-        before, phi = np.zeros(d + 1), np.eye(1, d + 1)[0]
-        total = self.c[0] * phi
-        for k, a in enumerate(self.alpha):
-            b, b_next = self.root_beta[k] if k else 0.0, self.root_beta[k + 1]
-            times_delta = np.append(0.0, phi[:-1])
-            before, phi = phi, (times_delta + (end - a) * phi - b * before) / b_next
-            total = total + self.c[k + 1] * phi
-        return np.asarray(total)
 
     def logcf(self, t: ArrayLike) -> ComplexArray:
         return _characteristic(self).logcf(np.asarray(t, dtype=np.complex128))
@@ -206,13 +249,15 @@ class PolynomialLaw(Noise):
         xi, passes = self._preimage(y)
         xi = np.where(passes, xi, self.median)
         with np.errstate(divide="ignore"):
-            return np.where(passes, self.germ.pdf(xi) / np.abs(self._evaluate(xi)[1]), 0.0)
+            return np.where(passes, self.germ.pdf(xi) / np.abs(self._taylor(xi, 1)[1]), 0.0)
 
-    def _tail(self, x: ArrayLike, upper: bool) -> FloatArray:
-        """P(M <= x), or P(M > x)."""
+    def _tail(self, x: ArrayLike, upper: ArrayLike) -> FloatArray:
+        """P(M <= x), or P(M > x) where ``upper``."""
         y = np.asarray(x, dtype=float)
         xi, _ = self._preimage(y)
-        mass = np.where(self.up == upper, self._mass(xi, self.right), self._mass(self.left, xi))
+        mass = np.where(
+            self.up == np.asarray(upper)[..., None], self._mass(xi, self.right), self._mass(self.left, xi)
+        )
         return np.where(np.isnan(y), np.nan, mass.sum(axis=-1))
 
     def pdf(self, x: ArrayLike) -> FloatArray:
@@ -239,7 +284,7 @@ class PolynomialLaw(Noise):
             lower, upper = (self.germ.ppf, self.germ.isf) if self.up[0] else (self.germ.isf, self.germ.ppf)
             xi = np.where(below < above, lower(below), upper(above))
             finite = np.isfinite(xi)
-            y = self._evaluate(np.where(finite, xi, 0.0))[0]
+            y = self._values(np.where(finite, xi, 0.0))
             at_end = np.where(xi > self.median, self.at_right[0], self.at_left[0])
             return np.where(finite, y, np.where(np.isnan(xi), np.nan, at_end))
         inside = (below > 0) & (above > 0)
@@ -248,11 +293,8 @@ class PolynomialLaw(Noise):
 
         def excess(y: FloatArray, below: FloatArray, above: FloatArray) -> FloatArray:
             # the logarithm of a tail is nearly straight where the tail itself is flat
-            lower = below <= above
-            result = np.empty_like(y)
-            result[lower] = np.log(self.cdf(y[lower]) / below[lower])
-            result[~lower] = -np.log(self.sf(y[~lower]) / above[~lower])
-            return result
+            upper = above < below
+            return np.where(upper, -1.0, 1.0) * np.log(self._tail(y, upper) / np.minimum(below, above))
 
         # xatol is what values of p are rounded to
         y = _root(excess, lo, hi, below, above, xatol=1e-16 * float(np.abs(self.c).sum()))
@@ -264,7 +306,7 @@ class PolynomialLaw(Noise):
         """Smallest or largest p over a central interval of the germ that excludes half of the level."""
         ends = np.stack([self.germ.ppf(level / 4), self.germ.isf(level / 4)], axis=-1)
         turning = np.clip(self.left[1:], ends[..., :1], ends[..., 1:])
-        return choose(self._evaluate(np.concatenate([ends, turning], axis=-1))[0], axis=-1)
+        return choose(self._values(np.concatenate([ends, turning], axis=-1)), axis=-1)
 
     def pdf_near(self, point: float, offset: FloatArray) -> FloatArray:
         density = self._densities(point + offset)
@@ -287,11 +329,11 @@ class PolynomialLaw(Noise):
         return np.asarray(density.sum(axis=-1))
 
     def singular_points(self) -> FloatArray:
-        ends = np.concatenate([self.at_left, self.at_right, self._evaluate(self.germ.singular_points())[0]])
+        ends = np.concatenate([self.at_left, self.at_right, self._values(self.germ.singular_points())])
         return np.unique(ends[np.isfinite(ends)])
 
     def rvs(self, size: int | tuple[int, ...] = 1, random_state: RandomState = None) -> FloatArray:
-        return self._evaluate(self.germ.rvs(size, random_state))[0]
+        return self._values(self.germ.rvs(size, random_state))
 
     def support(self) -> tuple[float, float]:
         ends = np.append(self.at_left, self.at_right)

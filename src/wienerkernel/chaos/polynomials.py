@@ -4,31 +4,33 @@ The recurrence coefficients of the monic polynomials
 
     pi_{k+1}(x) = (x - alpha_k) pi_k(x) - beta_k pi_{k-1}(x),    pi_0 = 1,
 
-are the single source of truth. They are known in closed form for the classical laws, come from the atoms of a
-finite law by Lanczos' method, and from an adaptive discretization of any other law by Stieltjes' method.
+are the single source of truth. They are known in closed form for the classical laws, and come by Lanczos' method from
+the atoms of a finite law, or from an adaptive discretization of any other law.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import eigvalsh_tridiagonal
 
 from .._typing import FloatArray
-from ..noise import Mixture, Noise, ScipyNoise, as_noise
-from .discretize import Rule
-from .recurrence import CLASSICAL, Coefficients, coefficients, finite_atoms, golub_welsch, orthonormal
+from ..noise import Noise, ScipyNoise, as_noise
+from .discretize import Functions, Rule, discretize, standardize
 
-__all__ = ["OrthogonalBasis", "exact_rule", "max_degree", "recurrence"]
+__all__ = ["OrthogonalBasis", "exact_rule", "finite_atoms", "max_degree", "recurrence"]
+
+Coefficients = tuple[FloatArray, FloatArray]
 
 
 def recurrence(law: Any, n: int) -> Coefficients:
     """First n recurrence coefficients alpha, beta of a law with moments up to order 2 n, or n atoms; beta_0 is 1."""
     noise = as_noise(law)
-    finite = finite_atoms(noise)
-    if n < 1 or n > (max_degree(noise) if finite is None else len(finite[0])):
-        raise _degree_error(noise, n, n if finite is None else n - 1)
+    _check_degree(noise, n, n if finite_atoms(noise) is None else n - 1)
     alpha, beta = coefficients(noise, n)
     return alpha.copy(), beta[:n].copy()
 
@@ -71,9 +73,7 @@ class OrthogonalBasis:
 
     def __init__(self, law: Any, size: int, normalized: bool = True) -> None:
         self.law = as_noise(law)
-        # degree 1 needs a variance only
-        if size < 1 or (size > 2 and size - 1 > max_degree(self.law)):
-            raise _degree_error(self.law, size, size - 1)
+        _check_degree(self.law, size, size - 1)
         self.normalized = bool(normalized)
         self.alpha, self.beta = coefficients(self.law, int(size) - 1)
         self.norms: FloatArray = np.ones(size) if normalized else np.cumprod(self.beta)
@@ -115,7 +115,10 @@ def max_degree(law: Any) -> float:
     """Largest degree of a polynomial with finite second moment and positive norm under a law, inf if all moments exist."""
     noise = as_noise(law)
     finite = finite_atoms(noise)
-    return _moment_degree(noise) if finite is None else len(finite[0]) - 1
+    if finite is not None:
+        return len(finite[0]) - 1
+    index = noise.tail_index()
+    return np.inf if np.isinf(index) else int(np.ceil(index * (1 - 1e-6) / 2)) - 1
 
 
 def exact_rule(law: Noise, degree: int) -> Rule:
@@ -123,46 +126,130 @@ def exact_rule(law: Noise, degree: int) -> Rule:
     finite = finite_atoms(law)
     if finite is not None:
         return finite
-    half = (degree + 1) // 2
-    if half > _moment_degree(law):
-        raise _degree_error(law, half, half)
-    alpha, beta = coefficients(law, max(half, 1))
+    half = max((degree + 1) // 2, 1)
+    _check_degree(law, half, half)
+    alpha, beta = coefficients(law, half)
     # The last diagonal entry affects moments of order 2 half + 1 and higher only, so that it may be any number.
     return golub_welsch(np.append(alpha, alpha[-1]), beta)
 
 
-def _degree_error(law: Noise, got: int, degree: int) -> ValueError:
-    if got < 1:
-        return ValueError(f"the number of polynomials must be at least 1, got {got}")
-    why = "atoms" if law.discrete else "finite moments"
-    return ValueError(
-        f"{law!r} has {why} for polynomials up to degree {max_degree(law)} only, but degree {degree} is needed"
-    )
+def finite_atoms(law: Noise) -> Rule | None:
+    """Atoms and probabilities of a law that has finitely many, else None."""
+    return law.atoms() if law.discrete and np.all(np.isfinite(law.support())) else None
 
 
-def _moment_degree(law: Noise) -> float:
-    """Largest degree whose square has a finite mean."""
-    index = _tail_index(law)
-    return np.inf if np.isinf(index) else int(np.ceil(index * (1 - 1e-6) / 2)) - 1
+def _check_degree(law: Noise, count: int, degree: int) -> None:
+    if count < 1:
+        raise ValueError(f"the number of polynomials must be at least 1, got {count}")
+    if degree > 1 and degree > max_degree(law):  # degree 1 needs a variance only
+        why = "atoms" if law.discrete else "finite moments"
+        raise ValueError(
+            f"{law!r} has {why} for polynomials up to degree {max_degree(law)} only, but degree {degree} is needed"
+        )
 
 
-def _tail_index(law: Noise) -> float:
-    """Exponent a of a tail P(|M| > x) ~ x^-a from the slope of the log density far out; inf for lighter tails."""
-    if law.discrete or (isinstance(law, ScipyNoise) and law.name in CLASSICAL):
-        return np.inf
-    if isinstance(law, Mixture):
-        return min(_tail_index(component) for component in law.components)
-    lower, upper = law.support()
-    index = np.inf
-    for sign, end in ((-1, lower), (1, upper)):
-        if np.isfinite(end):
-            continue
-        with np.errstate(all="ignore"):
-            density = np.asarray(law.pdf(law.mean() + sign * law.std() * 2.0 ** np.arange(1, 900)))
-        far = int(np.argmin(density > 1e-290))
-        if far < 6:
-            continue
-        slope = -np.diff(np.log2(density[:far]))
-        if slope[-1] < 1.1 * slope[len(slope) // 2]:  # the slope of every lighter tail keeps growing
-            index = min(index, float(slope[-1]) - 1)
-    return index
+def _hermite(k: FloatArray) -> Coefficients:
+    return 0 * k, k
+
+
+def _laguerre(k: FloatArray, a: float) -> Coefficients:
+    return 2 * k + a, k * (k + a - 1)
+
+
+def _jacobi(k: FloatArray, a: float, b: float) -> Coefficients:
+    """On [0, 1] with the weight x^(a-1) (1-x)^(b-1)."""
+    s = 2 * k + a + b
+    with np.errstate(all="ignore"):
+        alpha = 0.5 + (a - b) * (a + b - 2) / (2 * s * (s - 2))
+        beta = k * (k + a - 1) * (k + b - 1) * (k + a + b - 2) / ((s - 1) * (s - 2) ** 2 * (s - 3))
+    alpha[0] = a / (a + b)
+    beta[1:2] = a * b / ((a + b) ** 2 * (a + b + 1))  # 0/0 in the formula where a + b = 1
+    return alpha, beta
+
+
+CLASSICAL: dict[str, Callable[..., tuple[Coefficients, float]]] = {
+    "norm": lambda k: (_hermite(k), 1.0),
+    "gamma": lambda k, a: (_laguerre(k, a), 1.0),
+    "erlang": lambda k, a: (_laguerre(k, a), 1.0),
+    "expon": lambda k: (_laguerre(k, 1.0), 1.0),
+    "chi2": lambda k, df: (_laguerre(k, df / 2), 2.0),
+    "uniform": lambda k: (_jacobi(k, 1.0, 1.0), 1.0),
+    "beta": lambda k, a, b: (_jacobi(k, a, b), 1.0),
+}
+"""Name in ``scipy.stats`` -> coefficients of the classical polynomials, and the scale of the law they belong to."""
+
+
+@lru_cache(maxsize=256)
+def coefficients(law: Noise, degree: int) -> Coefficients:
+    """alpha_0..alpha_{degree-1} and beta_0..beta_degree: what the polynomials up to ``degree`` and their norms need."""
+    if degree <= 1:
+        alpha, beta = np.array([law.mean()])[:degree], np.array([1.0, law.var()])[: degree + 1]
+    elif isinstance(law, ScipyNoise) and law.name in CLASSICAL:
+        k = np.arange(degree + 1.0)
+        (alpha, beta), unit = CLASSICAL[law.name](k, *law.shapes)
+        alpha, beta = affine(alpha[:degree], beta, law.loc, law.scale * unit)
+    else:
+        standard, loc, scale = standardize(law)
+        finite = finite_atoms(law)
+        rule = polynomial_rule(standard, degree) if finite is None else finite
+        alpha, beta = affine(*lanczos(*rule, degree), loc, scale)
+    beta[0] = 1.0
+    alpha.flags.writeable = beta.flags.writeable = False
+    return alpha, beta
+
+
+def affine(alpha: FloatArray, beta: FloatArray, loc: float, scale: float) -> Coefficients:
+    """Coefficients of loc + scale M from those of M."""
+    return loc + scale * alpha, scale**2 * beta
+
+
+def lanczos(x: FloatArray, w: FloatArray, degree: int) -> Coefficients:
+    """Lanczos' method with full reorthogonalization, so that the degree may reach the number of atoms."""
+    w = w / w.sum()
+    center = float(w @ x)
+    scale = float(np.sqrt(w @ (x - center) ** 2))
+    z = (x - center) / scale
+    alpha, beta = np.zeros(degree), np.ones(degree + 1)
+    q = np.zeros((degree + 1, len(z)))
+    q[0] = np.sqrt(w)
+    for k in range(degree):
+        v = z * q[k]
+        alpha[k] = q[k] @ v
+        for _ in range(2):
+            v -= q[: k + 1].T @ (q[: k + 1] @ v)
+        beta[k + 1] = v @ v if k + 1 < len(z) else 0.0
+        q[k + 1] = v / np.sqrt(beta[k + 1]) if beta[k + 1] > 0 else 0.0
+    return affine(alpha, beta, center, scale)
+
+
+def polynomial_rule(law: Noise, degree: int) -> Rule:
+    """Rule for the squares of the law's own polynomials up to ``degree`` and the products of neighbors."""
+
+    def tests(x: FloatArray, w: FloatArray) -> Functions:
+        alpha, beta = lanczos(x, w, degree)
+
+        def products(x: FloatArray) -> FloatArray:
+            phi = orthonormal(x, alpha, beta)
+            return np.concatenate([phi**2, phi[..., 1:] * phi[..., :-1]], axis=-1)
+
+        return products
+
+    return discretize(law, tests)
+
+
+def orthonormal(x: FloatArray, alpha: FloatArray, beta: FloatArray) -> FloatArray:
+    """Orthonormal polynomials at x, along a new last axis."""
+    root = np.sqrt(beta)
+    phi = np.ones((*x.shape, len(beta)))
+    for k in range(len(beta) - 1):
+        step = (x - alpha[k]) * phi[..., k]
+        phi[..., k + 1] = (step - root[k] * phi[..., k - 1] if k else step) / root[k + 1]
+    return phi
+
+
+def golub_welsch(alpha: FloatArray, beta: FloatArray) -> Rule:
+    """Nodes are eigenvalues of the Jacobi matrix; the weights 1 / sum_k phi_k^2 keep their digits in the tails."""
+    nodes = eigvalsh_tridiagonal(alpha, np.sqrt(beta[1:]))
+    with np.errstate(over="ignore"):
+        weights = 1 / np.sum(orthonormal(nodes, alpha[:-1], beta) ** 2, axis=-1)
+    return nodes, weights

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from functools import cached_property
 from math import comb
 from typing import Any
@@ -190,6 +191,20 @@ class Noise(ABC):
         values, probabilities : ndarrays of shape (n,)
         """
         raise TypeError(f"{self!r} is not discrete and has no atoms")
+
+    def tail_index(self) -> float:
+        """Exponent a of a tail P(|M| > x) ~ x^-a from the slope of the log density far out; inf for lighter tails."""
+        index = np.inf
+        for sign, end in zip((-1.0, 1.0), self.support(), strict=True):
+            if self.discrete or np.isfinite(end):
+                continue
+            with np.errstate(all="ignore"), suppress(ArithmeticError):  # raised by scipy.stats
+                density = self.pdf(self.mean() + sign * self.std() * 2.0 ** np.arange(1, 900))
+                slope = -np.diff(np.log2(density[: np.argmin(density > 1e-290)]))
+                # the slope of every lighter tail keeps growing
+                if len(slope) > 4 and 1 < slope[-1] < 1.1 * slope[len(slope) // 2]:
+                    index = min(index, float(slope[-1]) - 1)
+        return index
 
     def mean(self) -> float:
         """Mean m0."""

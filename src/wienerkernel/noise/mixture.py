@@ -96,6 +96,9 @@ class Mixture(Noise):
         """The smallest sector of a component; log phi may have branch points in it, phi has none."""
         return min(component.sector() for component in self.components)
 
+    def tail_index(self) -> float:
+        return min(component.tail_index() for component in self.components)
+
     def pdf(self, x: ArrayLike) -> FloatArray:
         return self._sum("pdf", x)
 

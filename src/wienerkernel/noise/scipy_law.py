@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Hashable
 from copy import copy
 from functools import cached_property
@@ -124,19 +123,6 @@ class ScipyNoise(Noise):
         bins = vars(dist)["_histogram"][1] if isinstance(dist, stats.rv_histogram) else ()
         return self.loc + self.scale * np.array(bins, dtype=np.float64)
 
-    @cached_property
-    def _tail(self) -> float:
-        """Moments of order below it exist, judged by how fast the density decays at very large x."""
-        tail = np.inf
-        for sign, end in zip((-1.0, 1.0), self.standard.support(), strict=True):
-            if np.isinf(end):
-                with np.errstate(all="ignore"), contextlib.suppress(ArithmeticError):  # raised by scipy.stats
-                    near, far = np.log(self.standard.pdf(sign * np.array([1e10, 1e15])))
-                    power = (near - far) / np.log(1e5)
-                    if np.isfinite(power) and power > 1:  # as for any density
-                        tail = min(tail, power - 1 - 1e-6)
-        return float(tail)
-
     def _central_moment(self, mean: float, order: int) -> float:
         """E (M - mean)^order, NaN where it does not exist."""
         from scipy.integrate import tanhsinh
@@ -144,7 +130,7 @@ class ScipyNoise(Noise):
         if self.discrete:
             values, probabilities = self.atoms()
             return float(probabilities @ (values - mean) ** order)
-        if order >= self._tail:
+        if order >= self.tail_index() * (1 - 1e-6):
             return np.nan
         scale = float(self.frozen.std())
         edges = np.unique([*self.support(), float(self.frozen.median()), *self.knots])

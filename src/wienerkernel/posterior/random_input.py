@@ -17,8 +17,7 @@ from numpy.typing import ArrayLike
 from .._typing import FloatArray
 from ..backend import arrays
 from ..chaos import ChaosForm
-from ..chaos.polynomials import OrthogonalBasis, max_degree
-from ..chaos.recurrence import finite_atoms
+from ..chaos.polynomials import OrthogonalBasis, finite_atoms, max_degree
 from ..law import LinearCombination
 from ..law.mixed import MixedLaw
 from ..noise import Noise
