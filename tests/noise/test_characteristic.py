@@ -8,8 +8,7 @@ import pytest
 from scipy import stats
 
 from wienerkernel.noise import ScipyNoise
-from wienerkernel.noise.characteristic.closed_forms import CLOSED_FORMS, CONTOURS, known
-from wienerkernel.noise.characteristic.dispatch import characteristic
+from wienerkernel.noise.characteristic.families import CLOSED_FORMS, CONTOURS, characteristic, known
 from wienerkernel.noise.characteristic.panels import numerical
 from wienerkernel.noise.characteristic.quadrature import atoms, summed
 

@@ -31,7 +31,7 @@ from wienerkernel.law.ray_table import BandTable, RayTable, band_table, ray_tabl
 from wienerkernel.noise import ScipyNoise
 from wienerkernel.noise import residuals as of_data
 from wienerkernel.noise.characteristic import tabulated
-from wienerkernel.noise.characteristic.dispatch import characteristic
+from wienerkernel.noise.characteristic.families import characteristic
 from wienerkernel.noise.characteristic.panels import density_panels
 from wienerkernel.tuning.blend import shape_grid
 

@@ -12,20 +12,15 @@ from numpy.typing import ArrayLike
 
 from .._typing import ComplexArray, FloatArray, RandomState
 from .base import Noise, cumulants_from_moments
-from .characteristic.characteristic_function import ORDERS
-from .characteristic.closed_forms import is_formula, known
-from .characteristic.dispatch import (
-    CharacteristicFunction,
-    characteristic,
-    standard_singular_points,
-    standard_tails,
-)
+from .characteristic.characteristic_function import ORDERS, CharacteristicFunction
+from .characteristic.families import characteristic, is_formula, known
+from .characteristic.panels import singular_points, tails
+from .characteristic.quadrature import integers
 from .identity import digest, law_key, of_scipy
 from .residuals import Residuals
 
 __all__ = ["ScipyNoise", "check_line", "from_scipy"]
 
-MAX_ATOMS = 2**20
 MIRRORED = {"arcsine", "beta"}
 """Laws on [0, 1] whose mirror image is the same family with the shapes in reverse order."""
 INTEGRATED = {"genhyperbolic", "geninvgauss", "norminvgauss"}
@@ -41,23 +36,14 @@ class ScipyNoise(Noise):
         self.name: str = key if isinstance(key, str) else ""
         check_line(self.name)
         self.discrete = not hasattr(frozen.dist, "pdf")
-        names = [*(frozen.dist.shapes or "").replace(",", " ").split(), "loc"]
-        if not self.discrete:
-            names.append("scale")
-        given: dict[str, Any] = {
-            "loc": 0.0,
-            "scale": 1.0,
-            **dict(zip(names, frozen.args, strict=False)),
-            **frozen.kwds,
-        }
-        for key, value in given.items():
+        shapes, loc, scale = frozen.dist._parse_args(*frozen.args, **frozen.kwds)
+        names = (frozen.dist.shapes or "").replace(",", " ").split()
+        for key, value in zip([*names, "loc", "scale"], [*shapes, loc, scale], strict=True):
             if np.ndim(value) and np.size(value) != 1:
                 msg = f"noise={frozen.dist.name}(...): {key} must be a single number, got shape {np.shape(value)}"
                 raise ValueError(msg)
-        values = {key: float(np.asarray(value).item()) for key, value in given.items()}
-        self.loc = values.pop("loc")
-        self.scale = values.pop("scale")
-        self.shapes = tuple(values[key] for key in names if key in values)
+        self.shapes = tuple(float(np.asarray(value).item()) for value in shapes)
+        self.loc, self.scale = float(np.asarray(loc).item()), float(np.asarray(scale).item())
         self.gaussian = self.name == "norm"
         self.costly = not is_formula(self.name)
         self._central: dict[int, float] = {}  # moments by order, filled on demand: each is an integral
@@ -104,16 +90,6 @@ class ScipyNoise(Noise):
     def _characteristic(self) -> CharacteristicFunction:
         return characteristic(self.standard)
 
-    @cached_property
-    def _known_cumulants(self) -> FloatArray | None:
-        formula = known(self.name, self.shapes)
-        if formula is None or formula.cumulants is None:
-            return None
-        with np.errstate(over="ignore", invalid="ignore"):  # large scales overflow
-            kappa = formula.cumulants * self.scale**ORDERS
-        kappa[0] += self.loc
-        return np.asarray(kappa)
-
     @property
     def knots(self) -> FloatArray:
         """Bin edges of a histogram, where its density jumps; empty for any other law."""
@@ -146,8 +122,12 @@ class ScipyNoise(Noise):
     def cumulants(self, order: int = 8) -> FloatArray:
         if order > len(ORDERS):
             raise ValueError(f"order must be at most {len(ORDERS)}, got {order}")
-        if self._known_cumulants is not None:
-            return self._known_cumulants[:order].copy()
+        formula = known(self.name, self.shapes)
+        if formula is not None and formula.cumulants is not None:
+            with np.errstate(over="ignore", invalid="ignore"):  # large scales overflow
+                kappa = formula.cumulants * self.scale**ORDERS
+            kappa[0] += self.loc
+            return np.asarray(kappa[:order])
         mean, central = float(self.frozen.mean()), self._central
         for r in range(2, order + 1):
             if r not in central:
@@ -179,18 +159,7 @@ class ScipyNoise(Noise):
     def atoms(self) -> tuple[FloatArray, FloatArray]:
         if not self.discrete:
             return super().atoms()
-        lower, upper = self.support()
-        reach = 16 * (1 + self.std())
-        while True:
-            low, high = max(lower, np.floor(self.mean() - reach)), min(upper, np.ceil(self.mean() + reach))
-            ends = [end for end, last in ((low, lower), (high, upper)) if end != last]
-            if not ends or np.all(self.frozen.pmf(ends) < 1e-150):
-                break
-            reach *= 2
-            if reach > MAX_ATOMS:
-                msg = f"{self!r} has too many values of non-negligible probability: its tails are too heavy"
-                raise ValueError(msg)
-        values = np.arange(low, high + 1)
+        values = integers(self.frozen, 1e-150)
         probabilities = np.asarray(self.frozen.pmf(values))
         return values[probabilities > 0], probabilities[probabilities > 0]
 
@@ -220,7 +189,7 @@ class ScipyNoise(Noise):
 
     def _tails(self, x: ArrayLike) -> tuple[FloatArray, FloatArray]:
         z = (np.asarray(x, dtype=float) - self.loc) / self.scale
-        return standard_tails(self.standard)(z)
+        return tails(self.standard)(z)
 
     def cdf(self, x: ArrayLike) -> FloatArray:
         return self._tails(x)[0] if self.name in INTEGRATED else np.asarray(self.frozen.cdf(x))
@@ -243,7 +212,7 @@ class ScipyNoise(Noise):
     def singular_points(self) -> FloatArray:
         if self.discrete:
             return super().singular_points()
-        return self.loc + self.scale * standard_singular_points(self.standard)
+        return self.loc + self.scale * singular_points(self.standard)
 
     def support(self) -> tuple[float, float]:
         lower, upper = self.frozen.support()

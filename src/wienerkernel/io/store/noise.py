@@ -14,9 +14,9 @@ import numpy as np
 
 from ...chaos import Expansion, OrthogonalBasis
 from ...noise import Mixture, Noise, Residuals, ScipyNoise, SmoothedResiduals
+from ...noise.characteristic.quadrature import MAX_ATOMS
 from ...noise.family import Family
 from ...noise.identity import family_name
-from ...noise.scipy_law import MAX_ATOMS
 from ...validation import SMALLEST, check_size, largest
 from .archive import FormatError
 from .nodes import Node, Reader, Writer, as_plain, choice, entries, from_plain, items, number, of_kind

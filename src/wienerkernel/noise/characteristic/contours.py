@@ -67,6 +67,9 @@ class Contour:
         highest = height.max(axis=1)
         growth = highest + np.log(np.sum(np.exp(height - highest[:, None]), axis=1))
         growth -= growth[0]
+        with np.errstate(all="ignore"):
+            leftmost = self.log_xf(np.array([LEFTMOST + 0j])).real[0]
+        self._complete = bool(np.nan_to_num(leftmost, nan=-INF) < highest[0] - 34)
         return (
             opening if growth[-1] < 4.5 else float(angle[np.argmax(growth > 4.5)]),
             HALF_PI if growth[-1] < 0.75 else float(angle[np.argmax(growth > 0.75)]),
@@ -81,14 +84,6 @@ class Contour:
         left = height > max(np.interp(-27.6, v, height), height.max() - 300) - 42
         right = height + 2 * v > np.max(height + 2 * v) - 42
         return v[np.argmax(left)] - 0.05, v[len(v) - 1 - np.argmax(right[::-1])] + 0.05
-
-    @property
-    def _complete(self) -> bool:
-        """Whether float64 can represent all mass of the density, however strong its pole."""
-        left, right = self._window(0.0)
-        with np.errstate(all="ignore"):
-            height = self.log_xf(np.array([LEFTMOST, *np.linspace(left, right, 1000)]) + 0j).real
-        return bool(np.nan_to_num(height[0], nan=-np.inf) < np.nanmax(height) - 34)
 
     def _rule(self, level: int) -> _Rule:
         """Nodes for arg t about level / LEVELS of pi/2 (above) or of the sector (below)."""
@@ -164,7 +159,7 @@ class Contour:
     def characteristic(self) -> CharacteristicFunction:
         """Tabulated along rays."""
         cumulants = cumulants_from_moments(self.mean, self.moments(len(ORDERS), self.mean))
-        # a law that is nearly a point leaves no room to rotate
+        # A law that is nearly a point leaves no room to rotate, and float64 has no numbers for all mass of a strong pole.
         accurate = self.opening > 0.04 and self._complete
         logcf = tabulated(self.direct, self.mean)
         return CharacteristicFunction(logcf, (-INF, self.upper), self.sector, cumulants, accurate=accurate)

@@ -1,13 +1,13 @@
-"""Densities as Legendre series on panels, and the characteristic and distribution functions that follow."""
+"""Densities as Legendre series on panels: characteristic functions, tails and singular points that follow."""
 
 from __future__ import annotations
 
 import contextlib
 import warnings
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from threading import RLock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.polynomial.polynomial import polyval
@@ -18,7 +18,10 @@ from .characteristic_function import INF, CharacteristicFunction, by_chunks, exp
 from .quadrature import atoms
 from .tabulated import tabulated
 
-__all__ = ["POINTS", "Tails", "density_panels", "numerical", "panelled", "tails"]
+if TYPE_CHECKING:
+    from ..scipy_law import ScipyNoise
+
+__all__ = ["POINTS", "density_panels", "numerical", "panelled", "singular_points", "tails"]
 
 Tails = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
@@ -37,6 +40,11 @@ ROUNDED = 4e-15
 CELL, MOMENTS = 0.5, 12
 """Largest phase of exp(itx) over a cell, and its moments in use: 0.25^12 / 12! = 1e-16 is left out."""
 EPS = float(np.finfo(float).eps)
+SHARP = 1e-3
+"""A panel narrower than this, relative to the quartiles and to its distance from the ends, marks a singular point."""
+JUMP = 1e-6
+"""So do neighboring panels whose densities or slopes differ by this fraction of the density."""
+MAX_STEPS = 4
 _silence = RLock()
 
 
@@ -143,9 +151,10 @@ def panelled(middle: FloatArray, half: FloatArray, series: FloatArray, law: Any)
     return CharacteristicFunction(lambda t: 1j * mean * t + table(t), strip, 0.0)
 
 
-def tails(law: Any) -> Tails:
-    """Distribution function and survival function from the density alone, each accurate where it is small."""
-    left, right, series = density_panels(law)
+@lru_cache(maxsize=64)
+def tails(law: ScipyNoise) -> Tails:
+    """x -> P(M <= x), P(M > x) from the density alone, each accurate where it is small."""
+    left, right, series = density_panels(law.frozen)
     mass = series[:, 0] * (right - left)
     below, above = np.cumsum(mass) - mass, np.cumsum(mass[::-1])[::-1] - mass
     integral = np.polynomial.legendre.legint(series.T * (right - left) / 2, lbnd=-1)
@@ -230,3 +239,62 @@ def density_panels(law: Any) -> Panels:
     left, right, series = bisected(edges, fit)
     order = np.argsort(left)
     return left[order], right[order], series[order]
+
+
+@lru_cache(maxsize=256)
+def singular_points(law: ScipyNoise) -> FloatArray:
+    """Points where a density is not smooth, increasing: finite ends of its support, and where panels crowd or disagree."""
+    if law.knots.size:
+        return law.knots
+    left, right, series = density_panels(law)
+    lower, upper = (float(end) for end in law.support())
+    width = right - left
+    quartiles = float(law.ppf(0.75) - law.ppf(0.25))
+    room = np.minimum(np.minimum(left - lower, upper - right), quartiles)
+    narrow = (width < SHARP * room) & (width > 0)
+    sharp = np.flatnonzero(narrow)
+    inner = []
+    for cluster in np.split(sharp, np.flatnonzero(np.diff(sharp) > 1) + 1) if len(sharp) else []:
+        narrowest = cluster[np.argmin(width[cluster])]
+        if width[narrowest] > 1e-10 * quartiles:
+            inner.append(_locate(law, float(left[cluster[0]]), float(right[cluster[-1]])))
+        else:
+            inner.append(float(left[narrowest] if narrow[narrowest - 1] else right[narrowest]))
+    k = np.arange(POINTS)
+    ends = [series @ sign**k for sign in (1.0, -1.0)]
+    with np.errstate(over="ignore", invalid="ignore"):  # next to a pole
+        slopes = [series @ (sign ** (k + 1) * k * (k + 1)) / width for sign in (1.0, -1.0)]
+    size = JUMP * np.abs(series).max(axis=1)
+    off = np.abs(ends[0][:-1] - ends[1][1:]) > np.maximum(size[:-1], size[1:])
+    reach = np.minimum(width[:-1], width[1:])
+    with np.errstate(over="ignore", invalid="ignore"):
+        off |= np.abs(slopes[0][:-1] - slopes[1][1:]) * reach > np.maximum(size[:-1], size[1:])
+    # panels without mass need not match
+    sure = ~narrow & (room > SHARP * quartiles) & (size * width > 1e-8 * JUMP)
+    off &= sure[:-1] & sure[1:]
+    # a noisy density has meaningless steps everywhere
+    inner += right[:-1][off].tolist() if off.sum() <= MAX_STEPS else []
+    return np.unique([end for end in (lower, *inner, upper) if np.isfinite(end)])
+
+
+def _locate(law: Any, left: float, right: float) -> float:
+    """The point between left and right where the continuation of the density from one side gives way to the other."""
+    reach = 8 * (right - left)
+    nodes = np.cos((np.arange(8) + 0.5) * np.pi / 8)
+    with np.errstate(all="ignore"):
+        sides = [
+            np.polynomial.Chebyshev.fit(x, law.pdf(x), 7, domain=[x.min(), x.max()])
+            for x in (left - reach * (1 + nodes) / 2, right + reach * (1 + nodes) / 2)
+        ]
+    low, high = left, right
+    rising = sides[0](low) < sides[1](low)
+    crosses = rising != (sides[0](high) < sides[1](high))
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        before, after = sides[0](middle), sides[1](middle)
+        if crosses:  # a kink: the continuations meet
+            stays = (before < after) == rising
+        else:  # a jump: the density follows one of them
+            stays = abs(law.pdf(middle) - before) < abs(law.pdf(middle) - after)
+        low, high = (middle, high) if stays else (low, middle)
+    return 0.5 * (low + high)

@@ -10,7 +10,9 @@ from numpy.polynomial.polynomial import polyval
 from ..._typing import ComplexArray, FloatArray
 from .characteristic_function import INF, CharacteristicFunction, LogCF, by_chunks, log1p, piecewise
 
-__all__ = ["atoms", "chebyshev", "summed", "tanh_sinh"]
+__all__ = ["MAX_ATOMS", "atoms", "chebyshev", "integers", "summed", "tanh_sinh"]
+
+MAX_ATOMS = 2**20
 
 
 def chebyshev(n: int) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -67,23 +69,29 @@ def tanh_sinh(step: float, a: float, b: float, depth: float) -> tuple[FloatArray
     return np.tanh(logit[kept] / 2), log_p[kept]
 
 
-def summed(frozen: Any) -> CharacteristicFunction:
-    """Characteristic function of a discrete law on the integers, summed over the atoms that carry its mass."""
+def integers(frozen: Any, negligible: float) -> FloatArray:
+    """Values of a discrete law between which all mass lies, up to tails of about ``negligible`` probability."""
     lower, upper = (float(end) for end in frozen.support())
     median = float(frozen.median())
-    reach = 2.0 ** np.arange(21)
+    reach = 2.0 ** np.arange(np.log2(MAX_ATOMS) + 1)
     ends = []
     for side, end in ((-1, lower), (1, upper)):
         beyond = median + side * reach
-        small = frozen.pmf(beyond) * reach < 1e-18
+        small = frozen.pmf(beyond) * reach < negligible
         # The mass may vanish at single points: it must be negligible at all points farther out, too.
         enough = np.flatnonzero(np.logical_and.accumulate(small[::-1])[::-1])
-        if not enough.size and abs(end - median) > reach[-1]:
-            msg = f"{frozen.dist.name}{frozen.args} has more than {reach[-1]:.0f} atoms, too many to sum"
+        if not enough.size and abs(end - median) > MAX_ATOMS:
+            msg = f"{frozen.dist.name}{frozen.args} has more than {MAX_ATOMS} atoms to sum: its tails are too heavy"
             raise ValueError(msg)
         cut = beyond[enough[0]] if enough.size else end
         ends.append(max(cut, end) if side < 0 else min(cut, end))
-    first, last = ends
-    x = np.arange(first, last + 1)
-    strip = (-INF if np.isfinite(lower) else 0.0, INF if np.isfinite(upper) else 0.0)
-    return CharacteristicFunction(atoms(x, frozen.pmf(x)), strip, 0.0)
+    return np.arange(ends[0], ends[1] + 1)
+
+
+def summed(frozen: Any) -> CharacteristicFunction:
+    """Characteristic function of a discrete law on the integers, summed over the atoms that carry its mass."""
+    x = integers(frozen, 1e-18)
+    lower, upper = np.isfinite(frozen.support())
+    return CharacteristicFunction(
+        atoms(x, frozen.pmf(x)), (-INF if lower else 0.0, INF if upper else 0.0), 0.0
+    )

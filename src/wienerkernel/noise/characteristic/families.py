@@ -1,10 +1,15 @@
-"""Characteristic functions and cumulants of the laws in ``scipy.stats`` in closed form, or as a contour integral."""
+"""Characteristic functions and cumulants of the families of ``scipy.stats``: in closed form, else by quadrature.
+
+Each belongs to the standard law (loc 0, scale 1) and is a function of complex t. All logarithms keep their relative
+accuracy as t -> 0, because thousands of such small terms are summed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.polynomial import Polynomial
@@ -29,8 +34,13 @@ from .characteristic_function import (
     piecewise,
 )
 from .contours import Contour, student, symmetric
+from .panels import numerical
+from .quadrature import summed
 
-__all__ = ["CLOSED_FORMS", "CONTOURS", "is_formula", "known"]
+if TYPE_CHECKING:
+    from ..scipy_law import ScipyNoise
+
+__all__ = ["CLOSED_FORMS", "CONTOURS", "characteristic", "is_formula", "known"]
 
 LINE = (-INF, INF)
 VARIANCE = np.where(ORDERS == 2, 1.0, 0.0)
@@ -326,3 +336,12 @@ def known(name: str, shapes: tuple[float, ...]) -> CharacteristicFunction | None
 def is_formula(name: str) -> bool:
     """Whether the characteristic function of a family of ``scipy.stats`` is a formula or a smooth contour integral."""
     return name in CLOSED_FORMS or name in CONTOURS
+
+
+@lru_cache(maxsize=256)  # not in the laws, which stay small and picklable
+def characteristic(law: ScipyNoise) -> CharacteristicFunction:
+    """Characteristic function of a standard law: closed form, rotated contour, or quadrature of its density."""
+    formula = known(law.name, law.shapes)
+    if formula is not None and formula.accurate:
+        return formula
+    return summed(law.frozen) if law.discrete else numerical(law)
