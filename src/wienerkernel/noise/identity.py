@@ -12,24 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-__all__ = ["Same", "digest", "family_name", "generator_key", "law_key", "of_scipy", "untouched"]
+__all__ = ["digest", "family_name", "generator_key", "law_key", "of_scipy", "untouched"]
 
 LABELS = {"name", "longname", "extradoc", "seed"}  # parameters of a generator that do not change its law
-
-
-class Same:
-    """Wraps an object whose contents cannot be compared, so that it equals only itself."""
-
-    __slots__ = ("obj",)
-
-    def __init__(self, obj: object) -> None:
-        self.obj = obj
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and self.obj is other.obj
-
-    def __hash__(self) -> int:
-        return id(self.obj)
 
 
 def digest(*arrays: ArrayLike) -> bytes:
@@ -58,12 +43,12 @@ def generator_key(dist: Any) -> Hashable:
     """
     if name := family_name(dist):
         return name
-    return (type(dist), _parameters(dist)) if of_scipy(dist) and untouched(dist) else Same(dist)
+    return (type(dist), _parameters(dist)) if of_scipy(dist) and untouched(dist) else dist
 
 
 def law_key(frozen: Any) -> Hashable:
     """What identifies a frozen law, apart from its shapes, loc and scale."""
-    return generator_key(frozen.dist) if of_scipy(frozen) and untouched(frozen) else Same(frozen)
+    return generator_key(frozen.dist) if of_scipy(frozen) and untouched(frozen) else frozen
 
 
 def of_scipy(obj: object) -> bool:
@@ -95,7 +80,7 @@ def _parameters(dist: Any) -> Hashable:
     return tuple((key, _plain(given[key])) for key in sorted(given) if key not in LABELS)
 
 
-def _plain(value: Any) -> Hashable:
+def _plain(value: Any) -> Any:
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, Real):
@@ -103,4 +88,4 @@ def _plain(value: Any) -> Hashable:
     try:
         return digest(value)
     except (TypeError, ValueError):  # not an array of numbers
-        return tuple(map(_plain, value)) if isinstance(value, tuple | list) else Same(value)
+        return tuple(map(_plain, value)) if isinstance(value, tuple | list) else value

@@ -79,22 +79,18 @@ class Residuals(Noise):
     def pdf(self, x: ArrayLike) -> FloatArray:  # noqa: ARG002
         raise TypeError("recorded residuals are discrete and have no density")
 
-    def _before(self, x: ArrayLike) -> tuple[Any, Any]:
-        position = np.searchsorted(self.values, x, side="right")
-        return position, np.maximum(position - 1, 0)
-
     def cdf(self, x: ArrayLike) -> FloatArray:
-        position, index = self._before(x)
-        return np.where(position == 0, 0.0, self._cumulative[index])
+        position = np.searchsorted(self.values, x, side="right")
+        return np.where(position == 0, 0.0, self._cumulative[position - 1])
 
     def sf(self, x: ArrayLike) -> FloatArray:
-        position, index = self._before(x)
-        return np.where(position == 0, 1.0, self._survival[index])
+        position = np.searchsorted(self.values, x, side="right")
+        return np.where(position == 0, 1.0, self._survival[position - 1])
 
     def ppf(self, q: ArrayLike) -> FloatArray:
         q = np.asarray(q, dtype=float)
-        index = np.searchsorted(self._cumulative, np.clip(q, 0, 1), side="left")
-        return np.where((q >= 0) & (q <= 1), self.values[np.minimum(index, len(self.values) - 1)], np.nan)
+        index = np.searchsorted(self._cumulative[:-1], q, side="left")
+        return np.where((q >= 0) & (q <= 1), self.values[index], np.nan)
 
     def rvs(self, size: int | tuple[int, ...] = 1, random_state: RandomState = None) -> FloatArray:
         uniform = as_generator(random_state).uniform(size=size)
