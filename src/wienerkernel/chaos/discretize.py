@@ -51,7 +51,12 @@ def discretize(law: Noise, tests: Tests) -> Rule:
         nodes = np.concatenate([x for x, _ in rules])
         return nodes, np.concatenate([p * w for p, (_, w) in zip(law.weights, rules, strict=True)])
     if isinstance(law, Pushforward):
-        nodes, weights = discretize(law.germ, lambda x, w: _composed(tests(law(x), w), law))
+
+        def on_germ(x: FloatArray, w: FloatArray) -> Functions:
+            functions = tests(law(x), w)
+            return lambda xi: functions(law(xi))
+
+        nodes, weights = discretize(law.germ, on_germ)
         return law(nodes), weights
     standard, loc, scale = standardize(law)
     for variable in (_density_variable, _quantile_variable):
@@ -73,37 +78,31 @@ def standardize(law: Noise) -> tuple[Noise, float, float]:
     return law, 0.0, 1.0
 
 
-def _composed(functions: Functions, inner: Callable[[FloatArray], FloatArray]) -> Functions:
-    return lambda x: functions(inner(x))
+def _stretched(t: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Double-exponential variable s from t on [-1, 1], and its derivative."""
+    return np.pi * np.sinh(6 * t), 6 * np.pi * np.cosh(6 * t)
 
 
 def _density_variable(law: Noise) -> Callable[[FloatArray], Rule]:
     """Double-exponential variable t on [-1, 1] -> x on the support, and the density of t."""
     lower, upper = law.support()
-    middle = float(law.ppf(0.5))
+    middle, quartiles = float(law.ppf(0.5)), float(law.ppf(0.75) - law.ppf(0.25))
 
     def transform(t: FloatArray) -> Rule:
+        s, ds = _stretched(t)
         if np.isfinite(lower) and np.isfinite(upper):
-            s, ds = np.pi * np.sinh(6 * t), 6 * np.pi * np.cosh(6 * t)
-            left, right = expit(s), expit(-s)
-            width = upper - lower
-            x = np.where(t < 0, lower + width * left, upper - width * right)
-            dx = width * left * right * ds
+            tail, width = expit(-np.abs(s)), upper - lower
+            x = np.where(t < 0, lower + width * tail, upper - width * tail)
+            dx = width * tail * (1 - tail)
+        elif np.isfinite(lower):
+            dx = (middle - lower) * np.exp(s)
+            x = lower + dx
+        elif np.isfinite(upper):
+            dx = (upper - middle) * np.exp(-s)
+            x = upper - dx
         else:
-            s, ds = np.pi / 2 * np.sinh(6.7 * t), 6.7 * np.pi / 2 * np.cosh(6.7 * t)
-            if np.isfinite(lower):
-                dx = (middle - lower) * np.exp(s)
-                x = lower + dx
-            elif np.isfinite(upper):
-                dx = (upper - middle) * np.exp(-s)
-                x = upper - dx
-            else:
-                width = float(law.ppf(0.75) - law.ppf(0.25))
-                x = middle + width * np.sinh(s)
-                dx = width * np.cosh(s)
-            dx = dx * ds
-        w = np.asarray(law.pdf(x)) * dx
-        return _usable(x, w, middle)
+            x, dx = middle + quartiles * np.sinh(s), quartiles * np.cosh(s)
+        return _usable(x, np.asarray(law.pdf(x)) * dx * ds, middle)
 
     return transform
 
@@ -113,7 +112,7 @@ def _quantile_variable(law: Noise) -> Callable[[FloatArray], Rule]:
     middle = float(law.ppf(0.5))
 
     def transform(t: FloatArray) -> Rule:
-        s, ds = np.pi * np.sinh(6 * t), 6 * np.pi * np.cosh(6 * t)
+        s, ds = _stretched(t)
         tail = expit(-np.abs(s))
         x = np.where(t < 0, law.ppf(tail), law.isf(tail))
         return _usable(x, tail * (1 - tail) * ds, middle)

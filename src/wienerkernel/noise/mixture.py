@@ -64,8 +64,8 @@ class Mixture(Noise):
     def _pairs(self) -> list[tuple[float, Noise]]:
         return [(p, part) for p, part in zip(self.weights.tolist(), self.components, strict=True) if p > 0]
 
-    def _sum(self, name: str, x: ArrayLike) -> FloatArray:
-        return np.asarray(sum(p * getattr(c, name)(x) for p, c in self._pairs()))
+    def _sum(self, name: str, *arguments: Any) -> FloatArray:
+        return np.asarray(sum(p * getattr(c, name)(*arguments) for p, c in self._pairs()))
 
     def atoms(self) -> tuple[FloatArray, FloatArray]:
         rules = [component.atoms() for component in self.components]
@@ -109,7 +109,7 @@ class Mixture(Noise):
         return self._sum("sf", x)
 
     def pdf_near(self, point: float, offset: FloatArray) -> FloatArray:
-        return np.asarray(sum(p * c.pdf_near(point, offset) for p, c in self._pairs()))
+        return self._sum("pdf_near", point, offset)
 
     def singular_points(self) -> FloatArray:
         return np.unique(np.concatenate([component.singular_points() for component in self.components]))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -196,40 +195,40 @@ class _Rule:
         for k in np.unique(octave):
             where = octave == k
             k = k if np.isfinite(k) else np.log2(SMALL / self.reach) - 1.001
-            part = self._small if 2.0**k * self.mean < 1 else self._large(t[where])
-            out[where] = by_chunks(partial(part, *self.near(float(k))), len(self.x), t[where])
+            out[where] = by_chunks(self._on_octave(float(k), t[where]), len(self.x), t[where])
         return out
 
-    def _small(
-        self, near: NDArray[np.bool_], mass: complex, reach: float, series: ComplexArray, t: ComplexArray
-    ) -> ComplexArray:
-        rest = expm1(1j * t[:, None] * self.x[~near]) @ self.weights[~near]
-        return log1p(mass * polyval(1j * t * reach, series) + rest)
+    def _on_octave(self, octave: float, t: ComplexArray) -> LogCF:
+        """The function at any of the points ``t`` of an octave."""
+        near, mass, reach, series = self.near(octave)
 
-    def _large(self, t: ComplexArray) -> Callable[..., ComplexArray]:
-        """The same for large t, of similar size: terms below rounding error are left out."""
+        x, weights, log_w = self.x[~near], self.weights[~near], self.log_w[~near]
+
+        def small(t: ComplexArray) -> ComplexArray:
+            return log1p(mass * polyval(1j * t * reach, series) + expm1(1j * t[:, None] * x) @ weights)
+
+        if 2.0**octave * self.mean < 1:
+            return small
+        # terms below rounding error are left out
         corners = np.multiply.outer(
             [np.abs(t).min(), np.abs(t).max()], np.exp(1j * np.array([np.angle(t).min(), np.angle(t).max()]))
         ).ravel()
-        size = self.log_w.real - (corners[:, None] * self.x).imag
+        size = log_w.real - (corners[:, None] * x).imag
         kept = np.any(size > size.max(axis=1, keepdims=True) - 45, axis=0)
+        if not kept.any():  # so far out that even the largest term is not a number
+            return lambda t: np.full(t.shape, np.nan + 0j)
+        x, log_w = x[kept], log_w[kept]
 
-        def log_phi(
-            near: NDArray[np.bool_], mass: complex, reach: float, series: ComplexArray, t: ComplexArray
-        ) -> ComplexArray:
-            if not kept.any():  # so far out that even the largest term is not a number
-                return np.full(t.shape, np.nan + 0j)
-            far = kept & ~near
-            terms = 1j * t[:, None] * self.x[far] + self.log_w[far]
+        def large(t: ComplexArray) -> ComplexArray:
             with np.errstate(divide="ignore"):
                 rest = np.log(np.complex128(mass)) + log1p(
                     np.asarray(polyval(1j * t * reach, series), dtype=complex)
                 )
-            terms = np.column_stack([terms, rest])
+            terms = np.column_stack([1j * t[:, None] * x + log_w, rest])
             largest = terms.real.max(axis=1)
             return np.asarray(largest + np.log(np.exp(terms - largest[:, None]).sum(axis=1)))
 
-        return log_phi
+        return large
 
 
 def symmetric(half: Contour) -> CharacteristicFunction:
