@@ -11,8 +11,9 @@ import numpy as np
 
 from ..text import Formula
 from .base import Noise
+from .identity import of_scipy
 from .residuals import Residuals
-from .scipy_law import from_scipy
+from .scipy_law import ScipyNoise
 
 __all__ = ["as_noise", "scipy_family"]
 
@@ -54,7 +55,12 @@ def _convert(obj: Any) -> Noise:
     if isinstance(obj, str):
         obj = _parsed(obj)
     if hasattr(obj, "dist") and hasattr(obj, "kwds"):
-        return from_scipy(obj)
+        noise = ScipyNoise(obj)
+        if (
+            noise.discrete and of_scipy(obj.dist) and hasattr(obj.dist, "xk")
+        ):  # values and their probabilities
+            return Residuals(obj.dist.xk + noise.loc, obj.dist.pk)
+        return noise
     if hasattr(obj, "freeze"):
         msg = f"noise={obj.name} has no parameters: freeze it first, for example stats.gamma(0.25, scale=2)"
         raise TypeError(msg)

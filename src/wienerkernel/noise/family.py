@@ -139,10 +139,8 @@ class Family(NoiseModel):
         self.shape_names: tuple[str, ...] = tuple(name for name, _ in free)
         self._log = np.array([low > 0 for _, (low, _) in free], dtype=bool)
         self.linear_shapes: tuple[str, ...] = tuple(name for name, (low, _) in free if low <= 0)
-        ends = np.array([pair for _, pair in free], dtype=float).reshape(-1, 2)
-        self.shape_bounds: FloatArray = np.where(
-            self._log[:, None], np.log(np.where(self._log[:, None], ends, 1.0)), ends
-        )
+        self.shape_bounds: FloatArray = np.array([pair for _, pair in free], dtype=float).reshape(-1, 2)
+        self.shape_bounds[self._log] = np.log(self.shape_bounds[self._log])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Family) and self._key == other._key
@@ -186,8 +184,9 @@ class Family(NoiseModel):
         >>> Family("expon").law(2.0, mean=3.0)
         expon(loc=1.0, scale=2.0)
         """
-        given = np.asarray(shapes, dtype=float)
-        values = iter(np.where(self._log, np.exp(np.where(self._log, given, 0.0)), given).tolist())
+        given = np.array(shapes, dtype=float)
+        given[self._log] = np.exp(given[self._log])
+        values = iter(given.tolist())
         full = [next(values) if value is None else value for value in self._fixed]
         with np.errstate(all="ignore"):  # shapes may be too extreme for scipy.stats
             center, variance = (float(moment) for moment in self.dist.stats(*full, moments="mv"))

@@ -16,10 +16,9 @@ from .characteristic.characteristic_function import ORDERS, CharacteristicFuncti
 from .characteristic.families import characteristic, is_formula, known
 from .characteristic.panels import singular_points, tails
 from .characteristic.quadrature import integers
-from .identity import digest, law_key, of_scipy
-from .residuals import Residuals
+from .identity import digest, law_key
 
-__all__ = ["ScipyNoise", "check_line", "from_scipy"]
+__all__ = ["ScipyNoise", "check_line"]
 
 MIRRORED = {"arcsine", "beta"}
 """Laws on [0, 1] whose mirror image is the same family with the shapes in reverse order."""
@@ -226,11 +225,3 @@ def check_line(name: str) -> None:
             "noise=vonmises is a law on the circle, whose distribution function exceeds 1 outside it; use vonmises_line, "
             "the same law on the interval from -pi to pi"
         )
-
-
-def from_scipy(frozen: Any) -> Noise:
-    """The law of a frozen ``scipy.stats`` distribution; Residuals if it is a table of values and probabilities."""
-    noise, dist = ScipyNoise(frozen), frozen.dist
-    if noise.discrete and of_scipy(dist) and hasattr(dist, "xk"):
-        return Residuals(dist.xk + noise.loc, dist.pk)
-    return noise
