@@ -38,11 +38,10 @@ class Pushforward(Noise):
 
 
 def discretize(law: Noise, tests: Tests) -> Rule:
-    """Nodes and weights that integrate given functions against a law to about 1e-14 of their absolute means.
+    """Nodes and weights that integrate ``tests(nodes, weights)``, functions (n,) -> (n, F), to 1e-14 of their absolute means.
 
     Panels of Gauss-Legendre nodes in a double-exponential variable are bisected until each agrees with its halves: kinks,
-    singular ends and long tails cost panels, not accuracy. A discrete law is represented by its atoms.
-    ``tests(nodes, weights)`` returns the functions to integrate, (n,) -> (n, F), given the current rule.
+    singular ends and long tails cost panels, not accuracy.
     """
     if law.discrete:
         return law.atoms()

@@ -126,8 +126,7 @@ class Noise(ABC):
         lower, upper = self.support()
         at_lower, at_upper, invalid = below <= 0, above <= 0, ~((below >= 0) & (above >= 0))
         center, width = self.mean(), self.std()
-        lo = np.full(invalid.shape, max(lower, center - width) if np.isfinite(lower) else center - width)
-        hi = np.full(invalid.shape, min(upper, center + width) if np.isfinite(upper) else center + width)
+        lo, hi = (np.full(invalid.shape, np.clip(center + side, lower, upper)) for side in (-width, width))
         inside = ~(at_lower | at_upper | invalid)
         for _ in range(1100):  # the bracket doubles, and float64 has 2^11 binades
             low, high = inside & reached(lo) & (lo > lower), inside & ~reached(hi) & (hi < upper)

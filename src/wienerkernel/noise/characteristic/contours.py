@@ -174,10 +174,7 @@ class _Rule:
         self.near = cache(self._near)
 
     def _near(self, octave: float) -> tuple[NDArray[np.bool_], complex, float, ComplexArray]:
-        """Nodes with small |tx| at all t of an octave, of which a pole has thousands: their mass, reach and moments over k!.
-
-        The moments are in units of the reach, and relative to the mass.
-        """
+        """Nodes with small |tx| at all t of an octave, of which a pole has thousands: their mass, reach and moments over k!."""
         near = self.size * 2.0 ** (octave + 1) < SMALL
         reach, total = float(np.max(self.size, initial=0.0, where=near)) or 1.0, self.weights[near].sum()
         x, weights = self.x[near] / reach, self.weights[near] / (total or 1.0)

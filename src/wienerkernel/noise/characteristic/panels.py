@@ -49,10 +49,7 @@ _silence = RLock()
 
 
 def numerical(law: Any) -> CharacteristicFunction:
-    """Characteristic function of a continuous law from its density, for real t.
-
-    The law is any object with ``pdf``, ``cdf``, ``sf``, ``ppf``, ``isf``, ``mean`` and ``support``.
-    """
+    """Characteristic function of a continuous law from its density, for real t."""
     left, right, series = density_panels(law)
     return panelled((left + right) / 2, (right - left) / 2, series, law)
 
@@ -61,8 +58,7 @@ def panelled(middle: FloatArray, half: FloatArray, series: FloatArray, law: Any)
     """Characteristic function of a law whose density is a Legendre series on each of many panels.
 
     The Fourier transforms of Legendre polynomials are spherical Bessel functions, so that the absolute error is about
-    1e-14 for every t, however fast exp(itx) oscillates. ``middle`` and ``half`` are midpoints and half widths of the
-    panels, (n,), whose densities add up where they overlap; ``series`` has the shape (n, POINTS).
+    1e-14 for every t, however fast exp(itx) oscillates. Densities of panels that overlap add up.
     """
     # 40 nodes resolve exp(itx) times the series on a panel of |t| half < 23.
     x, w = np.polynomial.legendre.leggauss(40)
@@ -97,10 +93,7 @@ def panelled(middle: FloatArray, half: FloatArray, series: FloatArray, law: Any)
 
     @cache
     def cells(octave: int) -> tuple[NDArray[np.bool_], FloatArray, FloatArray]:
-        """Which panels are wide at frequencies of an octave; centers of cells, and moments / k! of the other nodes in them.
-
-        The cells are so small that a few moments about their centers stand for all nodes in them.
-        """
+        """Which panels are wide at frequencies of an octave; centers of cells, and moments / k! of the other nodes in them."""
         size = CELL / 2 ** ((octave + 1) / 2)
         wide = 2 ** (octave / 2) * half > orders
         x, p = nodes[~wide].ravel(), masses[~wide].ravel()
@@ -182,10 +175,7 @@ _REMAINDER = 1 / np.cumprod([1.0, *range(3, 16)])
 
 
 def bisected(edges: FloatArray, fit: Callable[[FloatArray, FloatArray, int], tuple[Any, ...]]) -> Panels:
-    """Panels between edges, bisected until all are accepted.
-
-    ``fit(left, right, depth)`` says which panels are accepted, where they are (twice) and their series.
-    """
+    """Panels between edges, bisected until ``fit(left, right, depth)`` accepts them and says where they are (twice)."""
     left, right = edges[:-1], edges[1:]
     done: list[list[FloatArray]] = []
     while left.size:

@@ -25,10 +25,9 @@ def chebyshev(n: int) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def atoms(x: FloatArray, p: FloatArray, mean: float | None = None) -> LogCF:
-    """Log characteristic function of the law that puts the masses ``p`` on the points ``x``, both of shape (n,).
+    """Log characteristic function of masses ``p`` on points ``x``, such as a quadrature rule; ``mean`` if it is known.
 
-    The nodes and weights of a quadrature rule are such a law. Near t = 0 the sum is replaced by the series in central
-    moments, which keeps the relative accuracy of the logarithm. ``mean`` is the mean, if it is known exactly.
+    Near t = 0 the sum is replaced by the series in central moments, which keeps the relative accuracy of the logarithm.
     """
     p = p / p.sum()
     center = float(p @ x) if mean is None else mean
