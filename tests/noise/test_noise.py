@@ -305,3 +305,8 @@ def test_none_is_the_standard_normal_law():
     assert noise.gaussian
     assert (noise.mean(), noise.var()) == (0.0, 1.0)
     assert isinstance(noise, Noise)
+
+
+def test_a_law_with_an_array_of_probabilities_is_refused():
+    with pytest.raises(ValueError, match="p must be a single number"):
+        as_noise(stats.poisson_binom([0.1, 0.6, 0.7]))

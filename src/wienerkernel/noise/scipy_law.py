@@ -35,14 +35,15 @@ class ScipyNoise(Noise):
         self.name: str = key if isinstance(key, str) else ""
         check_line(self.name)
         self.discrete = not hasattr(frozen.dist, "pdf")
-        shapes, loc, scale = frozen.dist._parse_args(*frozen.args, **frozen.kwds)
-        names = (frozen.dist.shapes or "").replace(",", " ").split()
-        for key, value in zip([*names, "loc", "scale"], [*shapes, loc, scale], strict=True):
+        names = [*(frozen.dist.shapes or "").replace(",", " ").split(), "loc", "scale"]
+        given = {"loc": 0.0, "scale": 1.0, **dict(zip(names, frozen.args, strict=False)), **frozen.kwds}
+        for key, value in given.items():
             if np.ndim(value) and np.size(value) != 1:
                 msg = f"noise={frozen.dist.name}(...): {key} must be a single number, got shape {np.shape(value)}"
                 raise ValueError(msg)
-        self.shapes = tuple(float(np.asarray(value).item()) for value in shapes)
-        self.loc, self.scale = float(np.asarray(loc).item()), float(np.asarray(scale).item())
+        values = {key: float(np.asarray(value).item()) for key, value in given.items()}
+        self.loc, self.scale = values["loc"], values["scale"]
+        self.shapes = tuple(values[key] for key in names[:-2] if key in values)
         self.gaussian = self.name == "norm"
         self.costly = not is_formula(self.name)
         self._central: dict[int, float] = {}  # moments by order, filled on demand: each is an integral
@@ -107,7 +108,7 @@ class ScipyNoise(Noise):
             return float(probabilities @ (values - mean) ** order)
         if order >= self.tail_index() * (1 - 1e-6):
             return np.nan
-        scale = float(self.frozen.std())
+        scale = self.std()
         edges = np.unique([*self.support(), float(self.frozen.median()), *self.knots])
 
         def integrand(x: FloatArray) -> FloatArray:
@@ -127,7 +128,7 @@ class ScipyNoise(Noise):
                 kappa = formula.cumulants * self.scale**ORDERS
             kappa[0] += self.loc
             return np.asarray(kappa[:order])
-        mean, central = float(self.frozen.mean()), self._central
+        mean, central = self.mean(), self._central
         for r in range(2, order + 1):
             if r not in central:
                 central[r] = self._central_moment(mean, r)

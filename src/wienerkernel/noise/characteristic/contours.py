@@ -66,9 +66,6 @@ class Contour:
         highest = height.max(axis=1)
         growth = highest + np.log(np.sum(np.exp(height - highest[:, None]), axis=1))
         growth -= growth[0]
-        with np.errstate(all="ignore"):
-            leftmost = self.log_xf(np.array([LEFTMOST + 0j])).real[0]
-        self._complete = bool(np.nan_to_num(leftmost, nan=-INF) < highest[0] - 34)
         return (
             opening if growth[-1] < 4.5 else float(angle[np.argmax(growth > 4.5)]),
             HALF_PI if growth[-1] < 0.75 else float(angle[np.argmax(growth > 0.75)]),
@@ -158,8 +155,10 @@ class Contour:
     def characteristic(self) -> CharacteristicFunction:
         """Tabulated along rays."""
         cumulants = cumulants_from_moments(self.mean, self.moments(len(ORDERS), self.mean))
+        with np.errstate(all="ignore"):
+            leftmost = np.nan_to_num(self.log_xf(np.array([LEFTMOST + 0j])).real[0], nan=-INF)
         # A law that is nearly a point leaves no room to rotate, and float64 has no numbers for all mass of a strong pole.
-        accurate = self.opening > 0.04 and self._complete
+        accurate = self.opening > 0.04 and bool(leftmost < self._heights[1].max() - 34)
         logcf = tabulated(self.direct, self.mean)
         return CharacteristicFunction(logcf, (-INF, self.upper), self.sector, cumulants, accurate=accurate)
 
