@@ -8,6 +8,7 @@ from wienerkernel import WienerKernelRegressor
 from wienerkernel.backend.linalg import NotPositiveDefiniteError
 from wienerkernel.kernels import RBF, Matern
 from wienerkernel.smoother import Smoother
+from wienerkernel.smoother.gradient import mean_gradient, variance_gradients
 from wienerkernel.smoother.refined import RefinedSmoother
 from wienerkernel.smoother.samples import Samples
 
@@ -71,3 +72,14 @@ def test_the_estimator_with_mixed_precision_agrees_with_double_precision():
         mixed.loo()
     with pytest.raises(TypeError, match="dtype"):
         mixed.save("unused.wk")
+
+
+@every_trend
+def test_gradients_have_ten_digits(trend):
+    samples, y, query = problem()
+    exact, refined = (kind(3.0 * RBF(1.0), samples, y, trend) for kind in (Smoother, RefinedSmoother))
+    np.testing.assert_allclose(
+        mean_gradient(refined, query), mean_gradient(exact, query), rtol=1e-8, atol=1e-8
+    )
+    for a, b in zip(variance_gradients(exact, query), variance_gradients(refined, query), strict=True):
+        np.testing.assert_allclose(b, a, rtol=1e-8, atol=1e-9)

@@ -50,8 +50,7 @@ def variance_gradients(smoother: Smoother, X: Array, covariance: Array | None = 
         model = kernel.diag_gradient(part) + of_kernel[0, :, :] + (2 * solved - of_ridge[1]) @ slope
         return model, of_kernel[1, :, :] + of_gain[1] @ slope
 
-    of_model, of_noise = smoother.by_chunks(gradients, X)
-    return of_model, of_noise
+    return smoother.by_chunks(gradients, X)
 
 
 def gain_ratio(samples: Samples) -> float | None:

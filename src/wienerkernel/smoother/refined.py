@@ -7,7 +7,6 @@ b - (K + R) x, for which the kernel is evaluated again in double precision, tile
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
 
 import numpy as np
 
@@ -36,7 +35,6 @@ class RefinedSmoother(Smoother):
         H = arrays.contiguous(self.trend(self.places).T)
         self.solved_trend = self.solve(H) if trend else H
         self.trend_information = H @ self.solved_trend.T
-        self._trend_rows = H
 
     def solve(self, rows: Array) -> Array:
         """(K + R)^-1 b for each row b, (m, U)."""
@@ -67,20 +65,15 @@ class RefinedSmoother(Smoother):
             product[:, part] += matmul(rows, self.cross(self.places[part, :]), transpose_b=True)
         return product
 
-    @cached_property
-    def _whitened(self) -> tuple[Array, Array]:
-        """(K + R)^-1 (ybar - H beta) as rows (n_y, U), and the coefficients beta of the trend (q, n_y)."""
-        means = arrays.like(np.array(self.samples.means(self.targets).T, order="C"), self.places)
-        dual = self.solve(means)
-        if not self.trend.kind:
-            return dual, self._trend_rows @ dual.T
-        xp = arrays.namespace(dual)
-        coefficients = xp.linalg.solve(self.trend_information, self.solved_trend @ means.T)
-        return dual - coefficients.T @ self.solved_trend, coefficients
+    def _without_trend(self, rows: Array) -> tuple[Array, Array]:
+        """(K + R)^-1 (c - H beta) for each row c, and the coefficients beta of the trend, (m, q)."""
+        coefficients = rows @ self.solved_trend.T
+        if self.trend.kind:
+            coefficients = arrays.namespace(rows).linalg.solve(self.trend_information, coefficients.T).T
+        return self.solve(rows) - coefficients @ self.solved_trend, coefficients
 
-    @cached_property
-    def dual(self) -> Array:
-        return arrays.contiguous(self._whitened[0].T)
+    def _solved(self, v: Array) -> Array:
+        return v
 
     def weigh(self, X: Array, cross: Array) -> tuple[Array, Array, Array]:
         weights = self.solve(cross)
@@ -94,14 +87,8 @@ class RefinedSmoother(Smoother):
             variance = variance + arrays.row_dots(mismatch, solved)
         return weights, self.sharpened(variance, prior, X, weights), solved
 
-    def mean_and_variance(self, X: Array) -> tuple[Array, Array]:
-
-        def both(part: Array) -> tuple[Array, Array]:
-            mean, _, variance = self._evaluate(part)
-            return mean, arrays.positive_part(variance)
-
-        mean, variance = self.by_chunks(both, X)
-        return mean, variance
+    def _variance_at(self, X: Array, cross: Array) -> Array:
+        return self.weigh(X, cross)[1]
 
     def evaluate_jointly(self, X: Array) -> tuple[Array, Array, Array]:
         X = arrays.like(X, self.places)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
@@ -33,6 +34,7 @@ __all__ = ["CANCELLED", "Smoother", "quadratic_form", "times_covariance"]
 
 CHUNK = 2**20  # kernel values per chunk of queries, 8 MiB: memory of this size is not returned to the system
 CHUNK_ROWS = 512  # queries per chunk, at least: with fewer, reading the factor from memory limits the solves
+T = TypeVar("T", bound=tuple[Array, ...])
 CANCELLED = 1e-6  # a posterior variance below this fraction of k(x,x) has lost six digits as a difference
 
 
@@ -74,21 +76,19 @@ class Smoother:
 
     @cached_property
     def _whitened(self) -> tuple[Array, Array]:
-        """L^-1 (ybar - H beta) as rows (n_y, U), and the coefficients beta of the trend (q, n_y)."""
-        means = arrays.like(np.array(self.samples.means(self.targets).T, order="C"), self.factor)
-        whitened, coefficients = self._without_trend(means)
-        return whitened, coefficients.T
+        """L^-1 (ybar - H beta) as rows (n_y, U), and the coefficients beta of the trend (n_y, q)."""
+        means = arrays.like(np.array(self.samples.means(self.targets).T, order="C"), self.places)
+        return self._without_trend(means)
 
     @property
     def trend_coefficients(self) -> Array:
         """Coefficients beta of the trend, (q, n_y)."""
-        return self._whitened[1]
+        return self._whitened[1].T
 
     @cached_property
     def dual(self) -> Array:
         """Coefficients of the mean in terms of k(x), (U, n_y)."""
-        rows = solve_lower_transposed(self.factor, arrays.copy(self._whitened[0]))
-        return arrays.contiguous(rows.T)
+        return arrays.contiguous(self._solved(arrays.copy(self._whitened[0])).T)
 
     @cached_property
     def regularizer(self) -> Array:
@@ -105,7 +105,7 @@ class Smoother:
         """k(x) of query points, with the places prepared."""
         return CrossKernel(self.kernel, self.places)
 
-    def by_chunks(self, function: Callable[[Array], tuple[Array, ...]], X: Array) -> tuple[Array, ...]:
+    def by_chunks(self, function: Callable[[Array], T], X: Array) -> T:
         """Apply a function to the queries in chunks, so that memory stays bounded."""
         X = arrays.like(X, self.places)
         step = max(CHUNK_ROWS, arrays.chunk(X, CHUNK) // self.samples.n_places)
@@ -113,7 +113,7 @@ class Smoother:
             return function(X)
         parts = [function(X[part, :]) for part in arrays.slices(X.shape[0], step)]
         xp = arrays.namespace(X)
-        return tuple(xp.concat(part) for part in zip(*parts, strict=True))
+        return tuple(xp.concat(part) for part in zip(*parts, strict=True))  # type: ignore[return-value]
 
     def _mean(self, X: Array, cross: Array) -> Array:
         mean = matmul(cross, self.dual)
@@ -131,6 +131,10 @@ class Smoother:
         """Weights A k + AH (H'AH)^-1 d, (m, U), in place of v."""
         if self.trend.kind:
             v += solved @ self.whitened_trend
+        return self._solved(v)
+
+    def _solved(self, v: Array) -> Array:
+        """A c for rows v = L^-1 c, in their place."""
         return solve_lower_transposed(self.factor, v)
 
     def _without_trend(self, rows: Array) -> tuple[Array, Array]:
@@ -145,7 +149,7 @@ class Smoother:
     def project(self, rows: Array) -> tuple[Array, Array]:
         """Q c and T'c, coefficients of k(x) (m, U) and h(x) (m, q), for rows c of values at the places; overwrites c."""
         v, coefficients = self._without_trend(rows)
-        return solve_lower_transposed(self.factor, v), coefficients
+        return self._solved(v), coefficients
 
     def _variance(self, prior: Array, v: Array, mismatch: Array, solved: Array) -> Array:
         """k(x,x) - k'Ak + d'(H'AH)^-1 d."""
@@ -159,6 +163,10 @@ class Smoother:
         variance = self._variance(prior, v, mismatch, solved)
         weights = self.unwhiten(v, solved)
         return weights, self.sharpened(variance, prior, X, weights), solved
+
+    def _variance_at(self, X: Array, cross: Array) -> Array:
+        """The posterior variance (m,) alone, which needs no weights; overwrites k(x)."""
+        return self._variance(self.kernel.diag(X), *self.whiten(cross, self.trend(X)))
 
     def _evaluate(self, X: Array) -> tuple[Array, Array, Array]:
         """Mean (m, n_y), weights b of the places (m, U) and posterior variance (m,)."""
@@ -193,11 +201,9 @@ class Smoother:
         def both(part: Array) -> tuple[Array, Array]:
             cross = self.cross(part)
             mean = self._mean(part, cross)  # before L^-1 k(x) overwrites k(x)
-            variance = self._variance(self.kernel.diag(part), *self.whiten(cross, self.trend(part)))
-            return mean, arrays.positive_part(variance)
+            return mean, arrays.positive_part(self._variance_at(part, cross))
 
-        mean, variance = self.by_chunks(both, X)
-        return mean, variance
+        return self.by_chunks(both, X)
 
     def mean_and_parts(self, X: Array, *covariances: Array) -> tuple[Array, ...]:
         """Mean (m, n_y), P2, noise gain |L'a|^2, and a'Ca for further covariances C (U,) of the places; (m,) each."""
@@ -216,8 +222,7 @@ class Smoother:
             mean, weights, variance = self._evaluate(part)
             return mean, weights, arrays.positive_part(variance - quadratic_form(weights, self.regularizer))
 
-        mean, weights, model = self.by_chunks(all_parts, X)
-        return mean, weights, model
+        return self.by_chunks(all_parts, X)
 
     def evaluate_jointly(self, X: Array) -> tuple[Array, Array, Array]:
         """Mean (m, n_y), weights b (m, U) and the covariance of f(x) - a(x)'f(X), (m, m), whose diagonal is P2."""
