@@ -26,6 +26,7 @@ from wienerkernel.tuning.data import Data, Parameters
 from wienerkernel.tuning.joint import JointLikelihood
 from wienerkernel.tuning.likelihood import Likelihood
 from wienerkernel.tuning.loo_score import LeaveOneOutScore
+from wienerkernel.tuning.search_box import NormalPrior
 
 X = np.array([[0.0], [0.7], [0.7], [1.9], [3.0]])
 Y = np.array([0.1, 0.8, 0.6, 0.9, 0.2])
@@ -168,9 +169,8 @@ class TestObjectivesOfTuning:
         parameters = Parameters(2.0 * RBF(1.0), noise_model(None))
         places = data.samples.places
         phi = np.stack([np.sin(places[:, 0]), np.cos(places[:, 0])], axis=1)
-        objective = JointLikelihood(
-            data, parameters, phi, BoxCox(), lambda values: (0.0, np.zeros(len(values)))
-        )
+        prior = NormalPrior(np.zeros(3), np.zeros((3, 3)))
+        objective = JointLikelihood(data, parameters, phi, BoxCox(), prior)
         self.check(objective, np.array([0.3, 0.1, -0.5, 0.4, -0.3, 0.6]), rtol=1e-5)
 
 

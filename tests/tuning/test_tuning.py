@@ -432,7 +432,7 @@ def test_factors_share_the_variance_of_their_product():
         Polynomial(2),
     ):
         box = search_box(data, Parameters(kernel, KnownLaw(as_noise("norm()"))))
-        center = kernel.with_theta(box.center)
+        center = kernel.with_theta(box.log_prior.center)
         assert square / 2 < np.mean(center.diag(data.X)) < 10 * square
 
 
@@ -448,7 +448,7 @@ def test_a_users_bounds_replace_the_prior_and_equal_ones_fix_the_noise():
     box = search_box(
         data, Parameters(Constant(1.0, WIDE) * RBF(1.0), Family("norm", bounds={"std": (0.1, 9.0)}))
     )
-    assert np.isinf(box.spread).tolist() == [True, False, True]
+    assert box.has_prior.tolist() == [False, True, False]
     np.testing.assert_allclose(np.exp([box.low[2], box.high[2]]), [0.1, 9.0])
     assert _silent(
         data, 1.0 * RBF(1.0), Family("norm", bounds={"std": (0.4, 0.4)})
@@ -627,8 +627,8 @@ def test_a_default_value_is_no_start_and_another_one_is():
 def test_the_prior_counts_once_for_each_output():
     one, two = _data(columns=3, outputs=1), _data(columns=3, outputs=2)
     boxes = [search_box(d, Parameters(1.0 * RBF([1.0, 1.0, 1.0]), Family("norm"))) for d in (one, two)]
-    values = boxes[0].center + np.array([0.1, 0.5, -0.2, 0.3, 0.2])
-    shifted = values + boxes[1].center - boxes[0].center
+    values = boxes[0].log_prior.center + np.array([0.1, 0.5, -0.2, 0.3, 0.2])
+    shifted = values + boxes[1].log_prior.center - boxes[0].log_prior.center
     assert boxes[1].log_prior(shifted)[0] == pytest.approx(2 * boxes[0].log_prior(values)[0])
     assert boxes[0].has_prior.all()
 

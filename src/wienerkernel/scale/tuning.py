@@ -146,11 +146,9 @@ def tune_by_neighbors(
         Family("norm") if isinstance(model, str) else model,
     )
     box = search_box(sample, parameters)
-    free = np.ones(len(box.start), dtype=bool)
-    free[parameters.shapes] = False
     scored = chosen = np.sort(rows[:SCORED_ROWS])
     optimizer = Optimizer(len(scored) * data.y.shape[1], 0, generator)
-    values = box.start
+    values, inside = box.start, box.fixing(parameters.shapes, box.start)
     for i in range(ROUNDS):
         if neighborhood is not None:
             data = neighborhood(parameters.kernel_at(values), chosen, NEIGHBORS)
@@ -160,7 +158,7 @@ def tune_by_neighbors(
         if i == 0:
             smoother.check_trend()
             values = optimizer.best_of(score, [values - power * box.lengths for power in SHORTER], box)
-        values, value = optimizer.maximize(score, [values], box, free, rough=i < ROUNDS - 1)
+        values, value = optimizer.maximize(score, [values], inside, rough=i < ROUNDS - 1)
     if isinstance(model, str):
         parameters = replace(
             parameters, noise=ScaledShape(_residual_law(data, scored, parameters, values), [])

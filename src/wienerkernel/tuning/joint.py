@@ -8,13 +8,13 @@ levels; its gradient is exact.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.special import logsumexp, softmax
 
 from .._typing import FloatArray, RandomState
 from ..backend import arrays
@@ -23,17 +23,24 @@ from ..kernels import RBF, Kernel
 from ..kernels.base import elementary
 from ..noise.base import as_generator
 from ..noise.family import Family
-from ..noise.level import BOUND, FittedMean, Level, features
+from ..noise.level import BOUND, FittedMean, Level, features, log_slope
 from ..smoother import Smoother
-from ..smoother.leave_one_out import weighted_residual
+from ..smoother.leave_one_out import projected_inverse, weighted_residual
 from ..transform import EXPONENT_STD, NONE, Transform
 from .data import Data, Parameters
-from .laplace import averaged_level, fisher_information, level_covariance
 from .likelihood import by_regularizer
 from .progress import report
-from .search_box import default_kernel, search_box
+from .search_box import NormalPrior, default_kernel, search_box
 
-__all__ = ["JointFit", "JointLikelihood", "fit_joint"]
+__all__ = [
+    "SHARES",
+    "JointFit",
+    "JointLikelihood",
+    "averaged_level",
+    "fisher_information",
+    "fit_joint",
+    "level_covariance",
+]
 
 EXPONENT_STEP = 1e-4
 LEAST = 0.125  # a level whose expected standard deviation is smaller, in units of `PRIOR_STD`, is constant
@@ -42,8 +49,10 @@ PRECISION = 1e-12
 """Relative change of the value at which a search ends; units of y then do not matter to 1e-6."""
 MEAN_ROUNDS = 2
 JITTER = 1e-10
+SHARES = np.array([0.25, 0.5, 1.0])
+"""Standard deviations that the prior of a varying level may have, in units of `PRIOR_STD`; as likely as a constant one."""
+STEP = 1e-3
 
-Prior = Callable[[FloatArray], tuple[float, FloatArray]]
 Bounds = list[tuple[float, float]]
 
 
@@ -60,7 +69,7 @@ class JointLikelihood:
     parameters: Parameters
     phi: FloatArray
     transform: Transform | None
-    prior: Prior
+    prior: NormalPrior
     precision: float = 1.0
 
     @property
@@ -302,3 +311,79 @@ def _length_scales(kernel: Kernel, X: FloatArray) -> FloatArray:
             return np.broadcast_to(np.asarray(scale, dtype=float), X.shape[1]).copy()
     width = X.std(axis=0)
     return np.asarray(np.sqrt(X.shape[1]) * np.where(width > 0, width, 1.0))
+
+
+def fisher_information(objective: JointLikelihood, values: FloatArray) -> FloatArray:
+    """Fisher's information on the noise's log standard deviation and on the weights of its level, (1 + p, 1 + p)."""
+    smoother = objective.smoother(values)
+    samples = smoother.samples
+    own = samples.collapsed(objective.parameters.noise_at(values).var() * samples.scale**2)
+    information = 2 * np.outer(own, own) * projected_inverse(smoother) ** 2
+    share = own / samples.regularizer  # of the noise that has this level
+    information.flat[:: len(information) + 1] += 2 * (np.bincount(samples.index) - 1) * share**2
+    slope = log_slope(objective.phi, values[objective.level])
+    return np.asarray(smoother.targets.shape[1] * (slope.T @ information @ slope))
+
+
+def averaged_level(
+    information: FloatArray, weights: FloatArray, evidence: float
+) -> tuple[float, float, FloatArray]:
+    """Gain in log evidence of a varying level, the posterior mean of its prior's standard deviation, and its weights with it.
+
+    ``evidence`` is the gain for a prior of standard deviation 1. About the maximum the likelihood is a normal density in the
+    weights, with this ``information``, which can be integrated with any normal prior.
+    """
+    curvature, vectors = np.linalg.eigh(information)
+    slope = vectors.T @ (information @ weights + weights)
+
+    def shrunk(share: float) -> FloatArray:
+        return np.asarray(slope * share**2 / (1 + share**2 * curvature))
+
+    heights = np.array([slope @ shrunk(s) - np.sum(np.log1p(s**2 * curvature)) for s in SHARES]) / 2
+    heights += evidence - heights[-1]
+    share = float(softmax([0.0, *heights])[1:] @ SHARES)
+    return float(logsumexp(heights) - np.log(len(SHARES))), share, vectors @ shrunk(share)
+
+
+def level_covariance(objective: JointLikelihood, values: FloatArray, bounds: Bounds) -> FloatArray:
+    """Posterior covariance of the noise's log standard deviation and of the weights of its level, (1 + p, 1 + p).
+
+    The other parameters, as far as they are not at their bounds, are integrated out: with few samples, a kernel of
+    shorter length scales explains what is noise to a smoother one. Their second derivatives are differences of the
+    gradient. In no direction is the posterior wider than the prior.
+    """
+    n_noise = objective.parameters.n_kernel
+    own = np.r_[n_noise, np.arange(len(values))[objective.level]]
+    low, high = np.array(bounds).T
+    inside = (values > low + STEP) & (values < high - STEP)
+    inside[own] = False
+    prior = _prior_precision(objective, high - low)
+    precision, others = np.zeros_like(prior), []
+    for k in np.flatnonzero(inside):
+        step = STEP * (np.arange(len(values)) == k)
+        try:
+            row = (objective(values - step)[1] - objective(values + step)[1]) / (2 * STEP)
+        except NotPositiveDefiniteError:  # too close to a singular kernel matrix: the parameter is kept
+            continue
+        precision[k, :] = precision[:, k] = row
+        others.append(int(k))
+    precision[np.ix_(own, own)] = prior[np.ix_(own, own)] + fisher_information(objective, values)
+    chosen = np.r_[np.array(others, dtype=int), own]
+    root = np.linalg.cholesky(prior[np.ix_(chosen, chosen)])
+    relative = np.linalg.solve(root, np.linalg.solve(root, precision[np.ix_(chosen, chosen)]).T)
+    sizes, vectors = np.linalg.eigh(0.5 * (relative + relative.T))
+    half = np.linalg.solve(root.T, vectors / np.sqrt(np.maximum(sizes, 1.0)))[len(others) :]
+    return np.asarray(half @ half.T)
+
+
+def _prior_precision(objective: JointLikelihood, width: FloatArray) -> FloatArray:
+    """Precision of the normal prior of all parameters, (p, p); that of a uniform law between the bounds if there is none."""
+    n_shared = objective.level.start
+    diagonal = np.full(len(width), EXPONENT_STD**-2)
+    diagonal[:n_shared] = objective.prior.precision.diagonal()
+    diagonal[objective.level] = objective.precision
+    precision = np.diag(diagonal)
+    precision[:n_shared, :n_shared] = objective.prior.precision
+    with np.errstate(divide="ignore"):
+        np.fill_diagonal(precision, np.where(diagonal > 0, diagonal, 12 / width**2))
+    return precision

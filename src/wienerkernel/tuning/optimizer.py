@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import lsq_linear, minimize
 
 from .._typing import FloatArray
@@ -99,15 +98,14 @@ class Optimizer:
         objective: Objective,
         starts: list[FloatArray],
         box: SearchBox,
-        free: NDArray[np.bool_],
         *,
         rough: bool = False,
     ) -> tuple[FloatArray, float]:
-        """Search over the free parameters from ``starts``, which differ in these only, and from random points."""
+        """Search from the starts and from random points."""
         start, n = np.clip(starts[0], box.low, box.high), objective.data.size
-        if not free.any():
+        loss, worst, first = _Loss(self, objective, box), -np.inf, np.nan
+        if not loss.free.any():
             return start, objective(start)[0]
-        loss, worst, first = _Loss(self, objective, box, free, start), -np.inf, np.nan
 
         def walled(point: FloatArray) -> tuple[float, FloatArray]:
             nonlocal worst, first
@@ -121,7 +119,7 @@ class Optimizer:
             return result - first, gradient / n
 
         bounds = loss.bounds
-        begins = [np.clip(other, box.low, box.high)[free] for other in starts]
+        begins = [np.clip(other, box.low, box.high)[loss.free] for other in starts]
         for _ in range(self.n_restarts):
             step = self.generator.uniform(-RESTART_RANGE, RESTART_RANGE, len(begins[0]))
             begins.append(np.clip(begins[0] + step, *bounds))
@@ -136,31 +134,22 @@ class Optimizer:
         value = float(-(best.fun + np.nan_to_num(first)) * n) - self.log_prior(objective, values, box)[0]
         return values, value
 
-    def curvature(
-        self, objective: Objective, values: FloatArray, box: SearchBox, free: NDArray[np.bool_]
-    ) -> FloatArray:
+    def curvature(self, objective: Objective, values: FloatArray, box: SearchBox) -> FloatArray:
         """Positive definite Hessian per sample of minus the objective, by all parameters that can move."""
-        free = free & (box.low < box.high)
-        return _Loss(self, objective, box, free, values).curvature(values[free]) / objective.data.size
+        loss = _Loss(self, objective, box)
+        return loss.curvature(values[loss.free]) / objective.data.size
 
     def refine(
-        self,
-        objective: Objective,
-        start: FloatArray,
-        box: SearchBox,
-        free: NDArray[np.bool_],
-        curvature: FloatArray,
+        self, objective: Objective, start: FloatArray, box: SearchBox, curvature: FloatArray
     ) -> tuple[FloatArray, float, FloatArray]:
         """Refine a maximum, given the curvature per sample there; also returns the updated curvature.
 
         Quasi-Newton steps within bounds and a trust region: few evaluations of the objective.
         """
-        free = free & (box.low < box.high)
-        if not free.any():
+        loss, n = _Loss(self, objective, box), objective.data.size
+        if not loss.free.any():
             return start, objective(start)[0], curvature
-        n = objective.data.size
-        loss, curvature = _Loss(self, objective, box, free, start), n * curvature
-        (low, high), x = loss.bounds, start[free]
+        (low, high), x, curvature = loss.bounds, start[loss.free], n * curvature
         value, gradient = loss(x)
         radius, self.message = RADIUS, ""
         for _ in range(MAX_ITERATIONS):
@@ -196,22 +185,16 @@ class Optimizer:
 class _Loss:
     """Minus objective and log prior as a function of the free parameters, with its gradient; NaN and 0 at failures."""
 
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        objective: Objective,
-        box: SearchBox,
-        free: NDArray[np.bool_],
-        rest: FloatArray,
-    ) -> None:
-        self.optimizer, self.objective, self.box, self.free, self.rest = optimizer, objective, box, free, rest
-        self.bounds = np.stack([box.low, box.high])[:, free]
-        if len(optimizer.steepest) != len(rest):
-            optimizer.steepest = np.zeros(len(rest))
+    def __init__(self, optimizer: Optimizer, objective: Objective, box: SearchBox) -> None:
+        self.optimizer, self.objective, self.box = optimizer, objective, box
+        self.free = box.low < box.high
+        self.bounds = np.stack([box.low, box.high])[:, self.free]
+        if len(optimizer.steepest) != len(self.free):
+            optimizer.steepest = np.zeros(len(self.free))
 
     def values(self, point: FloatArray) -> FloatArray:
         """All parameters."""
-        values = self.rest.copy()
+        values = self.box.low.copy()
         values[self.free] = point
         return values
 

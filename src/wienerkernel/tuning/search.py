@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._typing import FloatArray, IntArray, RandomState
 from ..kernels import Kernel
@@ -229,25 +228,22 @@ class _Search:
         self, parameters: Parameters, start: FloatArray | None = None
     ) -> tuple[FloatArray, float]:
         box = self._box(parameters)
-        free = np.ones(len(box.start), dtype=bool)
-        free[parameters.shapes] = False
         starts = list(starting_points(box, parameters)) if start is None else [start]
+        box = box.fixing(parameters.shapes, starts[0])
 
         def objective(rows: IntArray | None) -> Likelihood:
             return Likelihood(self._part(rows), parameters, self.own_scales)
 
-        values, value = self._maximize(objective, [starts], starts, box, free)
+        values, value = self._maximize(objective, [starts], starts, box)
         if self.own_scales:
             self._divide(objective(None).output_scale(values))
         return values, value
 
     def _shapes(self, parameters: Parameters, sides: list[list[FloatArray]]) -> FloatArray:
         """The shapes alone, by the leave-one-out score: one search from the best of a few laws of either skew."""
-        box = self._box(parameters)
-        free = np.zeros(len(box.start), dtype=bool)
-        free[parameters.shapes] = True
+        box = self._box(parameters).fixing(slice(parameters.shapes.start), sides[0][0])
         score = self._score(parameters)
-        results = [self._maximize(score, [side], [], box, free) for side in sides]
+        results = [self._maximize(score, [side], [], box) for side in sides]
         return max(results, key=lambda result: result[1])[0]
 
     def _loo(self, parameters: Parameters, values: FloatArray) -> tuple[FloatArray, float]:
@@ -266,8 +262,7 @@ class _Search:
         There the score does not determine the parameter, prior or not, while the likelihood does.
         """
         box, score = self._box(parameters), self._score(parameters)
-        free = np.ones(len(box.start), dtype=bool)
-        values, value = self._maximize(score, starts, [likelihood], box, free)
+        values, value = self._maximize(score, starts, [likelihood], box)
         ended, known = (np.any(box.at_bound(point), axis=0) for point in (values, likelihood))
         runaway = ended & ~known & box.has_prior
         if runaway.any():
@@ -299,7 +294,6 @@ class _Search:
         starts: list[list[FloatArray]],
         others: list[FloatArray],
         box: SearchBox,
-        free: NDArray[np.bool_],
     ) -> tuple[FloatArray, float]:
         """Maximize on the smallest subset of the rows, from the best of each group of starts, and refine on larger ones.
 
@@ -312,15 +306,15 @@ class _Search:
             try:
                 if coarse is None:
                     begins = [optimizer.best_of(current, group, box) for group in starts]
-                    values, value = optimizer.maximize(current, begins, box, free, rough=not last)
+                    values, value = optimizer.maximize(current, begins, box, rough=not last)
                     if last:
                         break
-                    start, curvature = values, optimizer.curvature(current, values, box, free)
+                    start, curvature = values, optimizer.curvature(current, values, box)
                 else:
                     start = optimizer.best_of(current, [values, *others], box)
                     # that of the steps so far is too rough: on fewer rows it costs less than it saves
-                    curvature = optimizer.curvature(coarse, start, box, free)
-                values, value, curvature = optimizer.refine(current, start, box, free, curvature)
+                    curvature = optimizer.curvature(coarse, start, box)
+                values, value, curvature = optimizer.refine(current, start, box, curvature)
             except FAILURES:
                 if last:
                     raise

@@ -11,13 +11,13 @@ widths of the inputs. A parameter with bounds set by the user has no prior. Noth
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._typing import FloatArray, IntArray
+from .._typing import FloatArray
 from ..backend import arrays
 from ..kernels import (
     RBF,
@@ -36,7 +36,7 @@ from ..kernels.base import bracketed, elementary
 from ..kernels.parameters import DEFAULT_BOUNDS
 from .data import Data, Parameters
 
-__all__ = ["SearchBox", "default_kernel", "has_free_scale", "search_box", "variance_at_odds"]
+__all__ = ["NormalPrior", "SearchBox", "default_kernel", "has_free_scale", "search_box", "variance_at_odds"]
 
 LENGTH_FRACTION, LENGTH_MULTIPLE = 0.5, 100.0
 """Bounds of length scales, in smallest spacings and ranges of the inputs."""
@@ -53,42 +53,39 @@ DEFAULT = np.log(DEFAULT_BOUNDS)
 AMPLITUDES = (Constant, Linear, FeatureMap)  # kernels with a hyperparameter that sets their size
 
 
+class NormalPrior(NamedTuple):
+    """A normal prior, whose precision (p, p) is 0 for parameters that have none."""
+
+    center: FloatArray
+    precision: FloatArray
+
+    def __call__(self, values: FloatArray) -> tuple[float, FloatArray]:
+        """Log density, up to a constant, and its gradient of shape (p,)."""
+        apart = values - self.center
+        gradient = -self.precision @ apart
+        return 0.5 * float(apart @ gradient), gradient
+
+
 @dataclass(frozen=True)
 class SearchBox:
-    """Bounds, a starting point and the normal prior of all parameters, which has an infinite spread where there is none.
-
-    ``lengths`` are length scales; the ``groups`` of those of one kernel have a prior together, which shrinks them towards
-    each other. The prior counts once for each output, so that it is as weak as for a single one.
-    """
+    """Bounds, a starting point and the prior of all parameters, of which ``lengths`` are length scales or periods."""
 
     start: FloatArray
     low: FloatArray
     high: FloatArray
-    center: FloatArray
-    spread: FloatArray
     lengths: NDArray[np.bool_]
-    groups: tuple[IntArray, ...] = ()
-    n_outputs: int = 1
+    log_prior: NormalPrior
 
     @property
     def has_prior(self) -> NDArray[np.bool_]:
-        """Which parameters have a prior, of their own or in a group."""
-        known = np.isfinite(self.spread)
-        for group in self.groups:
-            known[group] = True
-        return known
+        """Which parameters have a prior."""
+        return self.log_prior.precision.diagonal() > 0
 
-    def log_prior(self, values: FloatArray) -> tuple[float, FloatArray]:
-        """Logarithm of the prior, up to a constant, and its gradient of shape (p,)."""
-        z = (values - self.center) / self.spread
-        value, gradient = -0.5 * float(z @ z), -z / self.spread
-        for group in self.groups:
-            apart = values[group] - self.center[group]
-            mean = apart.mean()
-            apart = (apart - mean) / TOGETHER
-            value -= 0.5 * float(apart @ apart) + 0.5 * (mean / LENGTH_SPREAD) ** 2
-            gradient[group] -= apart / TOGETHER + mean / LENGTH_SPREAD**2 / len(group)
-        return self.n_outputs * value, self.n_outputs * gradient
+    def fixing(self, index: slice, values: FloatArray) -> SearchBox:
+        """The same box, but for some parameters, whose bounds are these of the values."""
+        low, high = self.low.copy(), self.high.copy()
+        low[index] = high[index] = values[index]
+        return replace(self, low=low, high=high)
 
     def at_bound(self, values: FloatArray) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Which free parameters are at their lower and upper bounds."""
@@ -150,25 +147,19 @@ def search_box(data: Data, parameters: Parameters) -> SearchBox:
         low, high = noise.std_bounds or np.sqrt(NOISE_FACTORS) * std
         spread = np.inf if noise.std_bounds else NOISE_SPREAD
         entries.append(_Entry(np.sqrt(0.1) * std, low, high, NOISE_SHARE * std, spread))
-    columns = np.array([entry[:5] for entry in entries]).reshape(-1, 5).T
-    start, low, high, center = np.log(columns[:4])
     # Shapes of the noise have the bounds of their family and no prior.
-    ends = noise.shape_bounds.T
-    low, high = np.concatenate([[low, high], ends], axis=1)
-    middle, flat = ends.mean(axis=0), np.full(ends.shape[1], np.inf)
-    groups = _groups(kernel, [entry.spread for entry in entries])
-    for group in groups:
-        columns[4, group] = np.inf
-    return SearchBox(
-        start=np.clip(np.concatenate([start, middle]), low, high),
-        low=low,
-        high=high,
-        center=np.concatenate([center, middle]),
-        spread=np.concatenate([columns[4], flat]),
-        lengths=np.array([entry.length for entry in entries] + [False] * len(flat), dtype=bool),
-        groups=groups,
-        n_outputs=data.y.shape[1],
-    )
+    middles = [(0.5 * (low + high), low, high) for low, high in noise.shape_bounds]
+    shapes = [_Entry(middle, low, high, middle, np.inf) for middle, low, high in middles]
+    columns = np.array([*entries, *shapes]).reshape(-1, 6).T
+    columns[:4, : len(entries)] = np.log(columns[:4, : len(entries)])
+    start, lower, upper, center, spreads, lengths = columns
+    precision = np.diag(spreads**-2)
+    for group in _groups(kernel, spreads):
+        n = len(group)
+        precision[np.ix_(group, group)] = (np.eye(n) - 1 / n) / TOGETHER**2 + (n * LENGTH_SPREAD) ** -2
+    # The prior counts once for each output, so that it is as weak as for a single one.
+    prior = NormalPrior(center, data.y.shape[1] * precision)
+    return SearchBox(np.clip(start, lower, upper), lower, upper, lengths.astype(bool), prior)
 
 
 def variance_at_odds(data: Data, kernel: Kernel) -> str:
@@ -217,20 +208,14 @@ def _has_amplitude(kernel: Kernel) -> bool:
     return any(isinstance(leaf, AMPLITUDES) for leaf in elementary(kernel) if leaf.names)
 
 
-def _groups(kernel: Kernel, spread: list[float]) -> tuple[IntArray, ...]:
+def _groups(kernel: Kernel, spread: FloatArray) -> Iterator[list[int]]:
     """Entries of theta that are length scales of several inputs of one kernel, with bounds from the data."""
-    groups, first = [], 0
+    first = 0
     for leaf in elementary(kernel):
-        names = leaf.names
-        group = [first + k for k, name in enumerate(names) if name.startswith("length_scale[")]
-        first += len(names)
-        if (
-            not isinstance(leaf, Linear)
-            and len(group) > 1
-            and np.all(np.isfinite([spread[k] for k in group]))
-        ):
-            groups.append(np.array(group))
-    return tuple(groups)
+        group = [first + k for k, name in enumerate(leaf.names) if name.startswith("length_scale[")]
+        first += len(leaf.names)
+        if len(group) > 1 and not isinstance(leaf, Linear) and np.all(np.isfinite(spread[group])):
+            yield group
 
 
 class _Entry(NamedTuple):
