@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from functools import singledispatch
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -31,9 +29,26 @@ def paired(kernel: Kernel, X: Array, Z: Array, a: int | None = None, b: int | No
     return _value(kernel, X, Z) if b is None else _slope(kernel, Z, X, b, None)  # k is symmetric
 
 
-@singledispatch
 def _value(kernel: Kernel, X: Array, Z: Array) -> Array:
     xp = arrays.namespace(X)
+    match kernel:
+        case Constant():
+            return _filled(kernel.value, X, Z)
+        case Linear():
+            scales = _scales(kernel.length_scale, X)
+            return sum(X[..., k] * Z[..., k] / s**2 for k, s in enumerate(scales))
+        case FeatureMap():
+            left, right = (
+                xp.reshape(
+                    kernel.features(xp.reshape(P, (prod(P.shape[:-1]), P.shape[-1]))), (*P.shape[:-1], -1)
+                )
+                for P in (X, Z)
+            )
+            return kernel.scale**2 * xp.sum(left * right, axis=-1)
+        case _Stationary():
+            return kernel._f(kernel._factor * sum(u**2 for u in _scaled_differences(kernel, X, Z)))
+        case _Composition():
+            return kernel._f(*(_value(part, X, Z) for part in kernel.kernels))
     X, Z = xp.broadcast_arrays(X, Z)
     shape, d = X.shape[:-1], X.shape[-1]
     x, z = arrays.contiguous(xp.reshape(X, (-1, d))), arrays.contiguous(xp.reshape(Z, (-1, d)))
@@ -41,58 +56,43 @@ def _value(kernel: Kernel, X: Array, Z: Array) -> Array:
     return xp.reshape(xp.concat(blocks), shape)
 
 
-@singledispatch
-def _slope(kernel: Kernel, X: Array, Z: Array, a: int, b: int | None) -> Array:  # noqa: ARG001
+def _slope(kernel: Kernel, X: Array, Z: Array, a: int, b: int | None) -> Array:
+    match kernel:
+        case Constant():
+            return _filled(0.0, X, Z)
+        case Linear():
+            none, precision = _filled(0.0, X, Z), _scales(kernel.length_scale, X)[a] ** -2
+            if b is None:
+                return none + Z[..., a] * precision
+            return none + precision if a == b else none
+        case Periodic():
+            return _periodic_slope(kernel, X, Z, a, b)
+        case _Stationary():
+            return _stationary_slope(kernel, X, Z, a, b)
+        case Sum():
+            return sum(paired(part, X, Z, a, b) for part in kernel.kernels)
+        case Product():  # each derivative acts on one of the factors
+            return sum(
+                paired(kernel.k1, X, Z, a1, b1) * paired(kernel.k2, X, Z, a2, b2)
+                for a1, a2 in ((a, None), (None, a))
+                for b1, b2 in {(b, None), (None, b)}
+            )
+        case Power():
+            part, n = kernel.kernel, kernel.exponent
+            k = _value(part, X, Z)
+            result = n * k ** (n - 1) * paired(part, X, Z, a, b)
+            if b is not None and n > 1:
+                slopes = paired(part, X, Z, a) * paired(part, X, Z, None, b)
+                result = result + n * (n - 1) * k ** (n - 2) * slopes
+            return result
     raise no_input_gradient(kernel)
 
 
-@_value.register
-def _(kernel: Constant, X: Array, Z: Array) -> Array:
-    return _filled(kernel.value, X, Z)
-
-
-@_slope.register
-def _(kernel: Constant, X: Array, Z: Array, a: int, b: int | None) -> Array:  # noqa: ARG001
-    return _filled(0.0, X, Z)
-
-
-@_value.register
-def _(kernel: Linear, X: Array, Z: Array) -> Array:
-    return sum(X[..., k] * Z[..., k] / s**2 for k, s in _scales(kernel.length_scale, X))
-
-
-@_slope.register
-def _(kernel: Linear, X: Array, Z: Array, a: int, b: int | None) -> Array:
-    none, scale = _filled(0.0, X, Z), dict(_scales(kernel.length_scale, X))[a]
-    if b is None:
-        return none + Z[..., a] * scale**-2
-    return none + scale**-2 if a == b else none
-
-
-@_value.register
-def _(kernel: FeatureMap, X: Array, Z: Array) -> Array:
-    xp = arrays.namespace(X)
-    left, right = (
-        xp.reshape(kernel.features(xp.reshape(P, (prod(P.shape[:-1]), P.shape[-1]))), (*P.shape[:-1], -1))
-        for P in (X, Z)
-    )
-    return kernel.scale**2 * xp.sum(left * right, axis=-1)
-
-
-@_value.register
-def _(kernel: _Stationary, X: Array, Z: Array) -> Array:
-    return kernel._f(
-        kernel._factor * sum((_difference(X, Z, k) / s) ** 2 for k, s in _scales(kernel.length_scale, X))
-    )
-
-
-@_slope.register
-def _(kernel: _Stationary, X: Array, Z: Array, a: int, b: int | None) -> Array:
+def _stationary_slope(kernel: _Stationary, X: Array, Z: Array, a: int, b: int | None) -> Array:
     if kernel._rough:
         raise ValueError(f"functions with the kernel {kernel!r} have no derivatives: use nu=1.5 or more")
-    lengths = dict(_scales(kernel.length_scale, X))
-    u = {k: _difference(X, Z, k) / s for k, s in lengths.items()}
-    q = kernel._factor * sum(value**2 for value in u.values())
+    lengths, u = _scales(kernel.length_scale, X), _scaled_differences(kernel, X, Z)
+    q = kernel._factor * sum(value**2 for value in u)
     slope = kernel._f_and_slope(q)[1]
     if b is None:
         return -slope * u[a] / lengths[a]
@@ -113,73 +113,37 @@ def _curvature(kernel: _Stationary, q: Array, slope: Array) -> Array:
     return (25 / 3) * xp.exp(-s)
 
 
-@_value.register
-def _(kernel: Periodic, X: Array, Z: Array) -> Array:
-    xp, periods = arrays.namespace(X), dict(_scales(kernel.period, X))
-    sines = (
-        2 * xp.sin(np.pi / periods[k] * _difference(X, Z, k)) / s for k, s in _scales(kernel.length_scale, X)
-    )
-    return kernel._f(kernel._factor * sum(s**2 for s in sines))
-
-
-@_slope.register
-def _(kernel: Periodic, X: Array, Z: Array, a: int, b: int | None) -> Array:
+def _periodic_slope(kernel: Periodic, X: Array, Z: Array, a: int, b: int | None) -> Array:
     xp, k = arrays.namespace(X), _value(kernel, X, Z)
-    lengths, periods = (dict(_scales(s, X)) for s in (kernel.length_scale, kernel.period))
+    lengths, periods = (_scales(s, X) for s in (kernel.length_scale, kernel.period))
 
     def sine(j: int) -> Array:  # minus the derivative of log k by x_j
         w = 2 * np.pi / periods[j]
-        return w / lengths[j] ** 2 * xp.sin(w * _difference(X, Z, j))
+        return w / lengths[j] ** 2 * xp.sin(w * (X[..., j] - Z[..., j]))
 
     if b is None:
         return -k * sine(a)
     mixed = -sine(a) * sine(b)
     if a == b:
         w = 2 * np.pi / periods[a]
-        mixed = mixed + (w / lengths[a]) ** 2 * xp.cos(w * _difference(X, Z, a))
+        mixed = mixed + (w / lengths[a]) ** 2 * xp.cos(w * (X[..., a] - Z[..., a]))
     return k * mixed
 
 
-@_value.register
-def _(kernel: _Composition, X: Array, Z: Array) -> Array:
-    return kernel._f(*(_value(part, X, Z) for part in kernel.kernels))
-
-
-@_slope.register
-def _(kernel: Sum, X: Array, Z: Array, a: int, b: int | None) -> Array:
-    return sum(paired(part, X, Z, a, b) for part in kernel.kernels)
-
-
-@_slope.register
-def _(kernel: Product, X: Array, Z: Array, a: int, b: int | None) -> Array:
-    first, second = kernel.kernels
-    # each derivative acts on one of the factors
-    return sum(
-        paired(first, X, Z, a1, b1) * paired(second, X, Z, a2, b2)
-        for a1, a2 in ((a, None), (None, a))
-        for b1, b2 in {(b, None), (None, b)}
-    )
-
-
-@_slope.register
-def _(kernel: Power, X: Array, Z: Array, a: int, b: int | None) -> Array:
-    part, n = kernel.kernel, kernel.exponent
-    k = _value(part, X, Z)
-    result = n * k ** (n - 1) * paired(part, X, Z, a, b)
-    if b is not None and n > 1:
-        slopes = paired(part, X, Z, a) * paired(part, X, Z, None, b)
-        result = result + n * (n - 1) * k ** (n - 2) * slopes
-    return result
+def _scaled_differences(kernel: _Stationary, X: Array, Z: Array) -> list[Array]:
+    """One for each input; the sum of their squares is r^2."""
+    xp = arrays.namespace(X)
+    differences = [X[..., k] - Z[..., k] for k in range(X.shape[-1])]
+    if isinstance(kernel, Periodic):  # chords of circles
+        periods = _scales(kernel.period, X)
+        differences = [2 * xp.sin(np.pi / p * u) for p, u in zip(periods, differences, strict=True)]
+    return [u / s for s, u in zip(_scales(kernel.length_scale, X), differences, strict=True)]
 
 
 def _filled(value: float, X: Array, Z: Array) -> Array:
     return arrays.filled(np.broadcast_shapes(X.shape[:-1], Z.shape[:-1]), value, X)
 
 
-def _scales(scale: Scale, X: Array) -> list[tuple[int, Any]]:
-    """Number and length scale of each input."""
-    return list(enumerate(np.broadcast_to(np.asarray(scale, dtype=float), X.shape[-1]).tolist()))
-
-
-def _difference(X: Array, Z: Array, k: int) -> Array:
-    return X[..., k] - Z[..., k]
+def _scales(scale: Scale, X: Array) -> list[float]:
+    """Length scale or period of each input."""
+    return list(np.broadcast_to(np.asarray(scale, dtype=float), X.shape[-1]).tolist())
