@@ -125,27 +125,15 @@ class LeaveOneOutLaws:
         matrix *= (self.share / self.diagonal)[:, None]
         matrix *= self.share * scale
 
-    def without_noise(self, ridge: FloatArray) -> FloatArray:
-        """Variance of the residuals minus that of noise whose part of the regularizer is ``ridge`` (G,): (G,)."""
-        return np.asarray(np.maximum(1 / self.diagonal - self.weights**2 @ self._ridges(ridge), 0.0))
-
-    def _ridges(self, ridge: FloatArray) -> FloatArray:
-        """Ridge over the squared scale of the noise, times the counts, (J,)."""
-        ratio = ridge / self.scale**2
+    def by_weight(self, variance: FloatArray) -> FloatArray:
+        """Variance (D,) of further noise over the squared scale of the noise, times the counts, (J,)."""
+        ratio = variance[self.first] / self.scale**2
         return np.asarray(np.concatenate([ratio, ratio[self.repeated]]) * self.counts)
 
-    def pullback_without_noise(
-        self, ridge: FloatArray, residual: FloatArray, variance: FloatArray, weights: FloatArray
-    ) -> tuple[FloatArray, float]:
-        """As :meth:`pullback`, for derivatives with respect to :meth:`without_noise` instead of the model part."""
-        variance = np.where(self.without_noise(ridge) > 0, variance, 0.0)
-        weights = weights - 2 * variance[:, None] * self.weights * self._ridges(ridge)
-        return self.pullback(residual, np.zeros(len(variance)), weights, -variance / self.diagonal**2)
-
     def pullback(
-        self, residual: FloatArray, model: FloatArray, weights: FloatArray, diagonal: FloatArray | float = 0.0
+        self, residual: FloatArray, model: FloatArray, weights: FloatArray
     ) -> tuple[FloatArray, float]:
-        """Pull back derivatives with respect to residual (D, n_y), P2 (G,), weights (G, J; overwritten) and Q_ii (G,).
+        """Pull back derivatives with respect to residual (D, n_y), P2 (G,) and weights (G, J; overwritten).
 
         To K, (U, U), of which only the lower triangle is computed, and to the logarithm of a factor of all regularizers.
         """
@@ -153,7 +141,7 @@ class LeaveOneOutLaws:
         n, n_places = len(self.place), samples.n_places
         model = np.where(self.model > 0, model, 0.0)
         weights.flat[:: weights.shape[1] + 1] = 0.0
-        by_diagonal = diagonal - np.einsum("gh,gh->g", weights, self.weights) / self.diagonal
+        by_diagonal = -np.einsum("gh,gh->g", weights, self.weights) / self.diagonal
         by_diagonal -= np.bincount(self.group, np.sum(residual * self.residual, axis=1)) / self.diagonal
         by_diagonal += model * (2 * self.others - 1 / self.diagonal) / self.diagonal
         by_quotient = residual / self.diagonal[self.group, None]  # by (Q y0)_i

@@ -74,6 +74,10 @@ class Smoother:
         self.trend_information = self.whitened_trend @ self.whitened_trend.T
         check_determined(self.trend_information, samples.n_places)
 
+    def with_targets(self, targets: Array) -> Smoother:
+        """The same smoother of other targets."""
+        return Smoother(self.kernel, self.samples, targets, self.trend.kind, self.factor)
+
     @cached_property
     def _whitened(self) -> tuple[Array, Array]:
         """L^-1 (ybar - H beta) as rows (n_y, U), and the coefficients beta of the trend (n_y, q)."""

@@ -17,7 +17,7 @@ from .._typing import ComplexArray, FloatArray
 from ..law.log_density import Centered, centered
 from ..law.ray_table import RayTable, ray_table
 from ..noise import Noise
-from ..noise.family import Family
+from ..noise.family import Family, NoiseModel
 
 __all__ = ["Blend", "ShapeGrid", "blended", "shape_grid"]
 
@@ -165,9 +165,9 @@ def blended(laws: list[Centered], weights: FloatArray) -> Centered:
     return Centered(law, float(weights @ shifts), float(weights @ variances))
 
 
-def shape_grid(family: Family) -> ShapeGrid | None:
+def shape_grid(model: NoiseModel) -> ShapeGrid | None:
     """The grid of a family, kept for the next fit; None unless one shape, a logarithm, moves no singularity."""
-    return _grid_of_thread(family, get_ident())
+    return _grid_of_thread(model, get_ident()) if isinstance(model, Family) else None
 
 
 @lru_cache(maxsize=16)

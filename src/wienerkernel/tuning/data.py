@@ -91,14 +91,10 @@ class Data:
         """Covariance of the noise of the samples, including noise on their inputs: (n,) or (n, n)."""
         return self._with_inputs(self.noise_covariance(variance))
 
-    def own_regularizer(self, variance: float) -> FloatArray:
-        """The covariance of the noise of the observations, or the given ridge in its place."""
-        own = self.noise_covariance(variance)
-        return own if self.ridge is None else np.full_like(own, self.ridge)
-
     def regularizer(self, variance: float) -> FloatArray:
-        """The same with the noise on the inputs."""
-        return self._with_inputs(self.own_regularizer(variance))
+        """The same with the given ridge, if there is one, for the noise of the observations."""
+        own = self.noise_covariance(variance)
+        return self._with_inputs(own if self.ridge is None else np.full_like(own, self.ridge))
 
     def _with_inputs(self, covariance: FloatArray) -> FloatArray:
         return covariance if self.input_noise is None else self.input_noise.added_to(covariance)

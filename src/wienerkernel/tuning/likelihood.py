@@ -52,8 +52,7 @@ class Likelihood:
         smoother = self._unscaled(values)
         if not self.own_scales:
             return smoother
-        targets = smoother.targets / _output_scale(smoother)
-        return Smoother(smoother.kernel, smoother.samples, targets, self.data.trend, smoother.factor)
+        return smoother.with_targets(smoother.targets / _output_scale(smoother))
 
     def output_scale(self, values: FloatArray) -> FloatArray:
         """The best scales of the outputs, (n_y,)."""

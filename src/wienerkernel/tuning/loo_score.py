@@ -13,10 +13,10 @@ import numpy as np
 
 from .._typing import FloatArray, IntArray
 from ..law.log_density import Centered, LogDensity, centered
-from ..noise.family import Family, NoiseModel, ScaledShape
+from ..noise.family import NoiseModel, ScaledShape
 from ..smoother import Smoother
 from ..smoother.leave_one_out import LeaveOneOutLaws, weighted_residual
-from .blend import ShapeGrid, blended, shape_grid
+from .blend import blended, shape_grid
 from .data import Data, Parameters
 
 __all__ = ["LeaveOneOutScore"]
@@ -28,8 +28,8 @@ STD_STEP = 1e-4
 class _Laws:
     """The noise of variance 1 for given shapes and its derivatives with respect to them, computed on demand."""
 
-    def __init__(self, noise: NoiseModel, grid: ShapeGrid | None, shapes: FloatArray) -> None:
-        self._noise, self._shapes = noise, shapes
+    def __init__(self, noise: NoiseModel, shapes: FloatArray) -> None:
+        self._noise, self._shapes, grid = noise, shapes, shape_grid(noise)
         self._blends = grid(float(shapes[0])) if grid is not None else None
 
     def _at(self, shapes: FloatArray) -> Centered:
@@ -51,31 +51,18 @@ class _Laws:
 
 @dataclass(frozen=True)
 class LeaveOneOutScore:
-    """Sum of the leave-one-out log densities as a function of the parameters.
-
-    Parameters
-    ----------
-    data : Data
-        With independent noise.
-    parameters : Parameters
-    """
+    """Sum of the leave-one-out log densities as a function of the parameters, for data with independent noise."""
 
     data: Data
     parameters: Parameters
     _known: dict[bytes, _Laws] = field(default_factory=dict, init=False, repr=False, compare=False)
-
-    @cached_property
-    def _grid(self) -> ShapeGrid | None:
-        """Laws on a grid, where there is one shape, a logarithm, and no singularity that moves with it."""
-        model = self.parameters.noise
-        return shape_grid(model) if isinstance(model, Family) else None
 
     def _laws(self, shapes: FloatArray) -> _Laws:
         """The standardized law and its derivatives with respect to the shapes, kept while the shapes stay the same."""
         key = shapes.tobytes()
         if key not in self._known:
             self._known.clear()
-            self._known[key] = _Laws(self.parameters.noise, self._grid, shapes)
+            self._known[key] = _Laws(self.parameters.noise, shapes)
         return self._known[key]
 
     def smoother(self, values: FloatArray) -> Smoother:
@@ -98,7 +85,7 @@ class LeaveOneOutScore:
         scale = float(np.exp(values[parameters.n_kernel])) if parameters.noise.free_std else 1.0
         weights, normal = scale * loo.weights, loo.model
         if self.data.input_noise is not None:
-            normal = loo.without_noise(self._own_ridge(values, loo))
+            normal = normal + loo.weights**2 @ loo.by_weight(self.data.input_noise.variance)
         row, x = np.repeat(loo.group, loo.residual.shape[1]), loo.residual.ravel()
         laws = self._folds or [(np.arange(x.size), self._laws(values[parameters.shapes]).law)]
         parts = [
@@ -125,17 +112,17 @@ class LeaveOneOutScore:
         by_weights *= scale
         by_std = float(np.vdot(by_weights, loo.weights))  # before the pullback overwrites them
         by_residual = by_residual.reshape(loo.residual.shape)
-        if self.data.input_noise is None:
-            by_kernel, by_log_ridge = loo.pullback(by_residual, by_model, by_weights)
-        else:
-            by_kernel, by_log_ridge = loo.pullback_without_noise(
-                self._own_ridge(values, loo), by_residual, by_model, by_weights
-            )
+        if self.data.input_noise is not None:
+            by_weights += 2 * by_model[:, None] * loo.weights * loo.by_weight(self.data.input_noise.variance)
+        by_kernel, by_log_ridge = loo.pullback(by_residual, by_model, by_weights)
         gradient = np.zeros(len(values))
         kernel = smoother.kernel
         gradient[: parameters.n_kernel] = kernel.pullback(smoother.places, by_kernel, symmetric=True)
         # r is linear in y0 = y - m0 scale
-        by_mean = -float(by_residual.sum(axis=1) @ self._residual_of_scale(loo)) if noise.mean() else 0.0
+        by_mean = 0.0
+        if noise.mean():
+            of_scale = weighted_residual(smoother.with_targets(self.data.mean_scale[:, None]))[:, 0]
+            by_mean = -float(by_residual.sum(axis=1) @ (of_scale / loo.diagonal[loo.group]))
         if parameters.noise.free_std:
             if self.data.ridge is None:
                 by_std += 2 * by_log_ridge
@@ -151,10 +138,6 @@ class LeaveOneOutScore:
                 gradient[k] += by_mean * parameters.mean_slope(values, k)
         return sum(float(part.value.sum()) for _, part in parts), gradient
 
-    def _own_ridge(self, values: FloatArray, loo: LeaveOneOutLaws) -> FloatArray:
-        """Regularizer of the groups without the part of the noise on the inputs, (G,)."""
-        return self.data.own_regularizer(self.parameters.noise_at(values).var())[loo.first]
-
     def _by_std(self, values: FloatArray) -> float:
         """Derivative with respect to the logarithm of the noise's standard deviation, by central differences.
 
@@ -162,14 +145,3 @@ class LeaveOneOutScore:
         """
         step = np.where(np.arange(len(values)) == self.parameters.n_kernel, STD_STEP, 0.0)
         return (self.value(values + step) - self.value(values - step)) / (2 * STD_STEP)
-
-    def _residual_of_scale(self, loo: LeaveOneOutLaws) -> FloatArray:
-        smoother = loo.smoother
-        scale = Smoother(
-            smoother.kernel,
-            smoother.samples,
-            self.data.mean_scale[:, None],
-            self.data.trend,
-            smoother.factor,
-        )
-        return np.asarray(weighted_residual(scale)[:, 0] / loo.diagonal[loo.group])

@@ -9,7 +9,6 @@ import numpy as np
 
 from .._typing import FloatArray, IntArray
 from ..kernels.parameters import DEFAULT_BOUNDS
-from ..noise.family import Family
 from .blend import shape_grid
 from .data import Data, Parameters
 from .optimizer import FAILURES
@@ -59,8 +58,7 @@ def shape_starts(box: SearchBox, parameters: Parameters, values: FloatArray) -> 
     fractions = (np.arange(SHAPE_STARTS) + 0.5) / SHAPE_STARTS
     points = ends[0] + np.array(list(itertools.product(fractions, repeat=len(low)))) * (ends[1] - ends[0])
     points = np.where(signed, np.sinh(np.where(signed, points, 0.0)), points)
-    model = parameters.noise
-    grid = shape_grid(model) if isinstance(model, Family) else None
+    grid = shape_grid(parameters.noise)
     points = points if grid is None else grid.nearest(points)
     found = np.repeat(values[None], len(points), axis=0)
     found[:, parameters.shapes] = points
