@@ -217,7 +217,7 @@ def test_a_varying_level_is_found_and_a_constant_one_is_kept():
     X, y = noisy(lambda x: 0.05 * (1 + x))
     found = fit_joint(Data(X, y[:, None], np.ones(len(X)), None, "constant"), None, None)
     assert found.level.varies
-    ratio = found.std * found.level(X) / (0.05 * (1 + X[:, 0]))
+    ratio = found.noise.std() * found.level(X) / (0.05 * (1 + X[:, 0]))
     assert np.sqrt(np.mean(np.log(ratio) ** 2)) < 0.3
     X, y = noisy(lambda x: 0.2 + 0 * x)
     constant = fit_joint(Data(X, y[:, None], np.ones(len(X)), None, "constant"), None, None)

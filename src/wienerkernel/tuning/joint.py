@@ -30,11 +30,11 @@ from ..transform import EXPONENT_STD, NONE, Transform
 from .data import Data, Parameters
 from .likelihood import by_regularizer
 from .progress import report
+from .search import TuningResult
 from .search_box import NormalPrior, default_kernel, search_box
 
 __all__ = [
     "SHARES",
-    "JointFit",
     "JointLikelihood",
     "averaged_level",
     "fisher_information",
@@ -163,24 +163,6 @@ class JointLikelihood:
         return (by_targets + jacobian_up - jacobian_down) / (2 * EXPONENT_STEP)
 
 
-@dataclass(frozen=True)
-class JointFit:
-    """The maximum of the joint model.
-
-    ``level_evidence`` is the gain in log evidence of a varying level, averaged over how much it varies; ``transform_gain``
-    that in log posterior density over no transform, with a constant level. Both are None where none was tried.
-    """
-
-    kernel: Kernel
-    std: float
-    level: Level | None
-    transform: Transform | None
-    value: float
-    level_evidence: float | None
-    transform_gain: float | None
-    n_evaluations: int
-
-
 def fit_joint(
     data: Data,
     kernel: Kernel | None,
@@ -188,12 +170,12 @@ def fit_joint(
     level_of: str | None = "input",
     n_restarts: int = 0,
     random_state: RandomState = None,
-) -> JointFit:
+) -> TuningResult:
     """Maximize the joint model: first with a constant level, then from there with one that varies with ``level_of``.
 
     A level of the mean is fitted twice: with the mean of the constant level, and with its own. How much the level varies is
     averaged over: the prior of its weights has the posterior mean of their standard deviation, where no variation is a
-    candidate. Each search is repeated ``n_restarts`` times, from random points around its start.
+    candidate.
     """
     generator = as_generator(random_state)
     transform = None if transform is None else transform.for_data(data.y)
@@ -251,15 +233,21 @@ def fit_joint(
         factor = np.linalg.cholesky(of_level(points) + JITTER * np.eye(len(pivots)))
         covariance = level_covariance(best, values, limits(best))
         level = Level(of_level, points, factor, values[best.level], covariance, mean)
-    return JointFit(
-        parameters.kernel_at(values),
-        float(np.exp(values[parameters.n_kernel])),
-        level,
-        best.transform_at(values),
-        value,
-        gain,
-        transform_gain,
-        evaluations,
+    noise, named = parameters.noise_at(values), parameters.by_name(data, values[: len(box.start)])
+    if free:
+        named["transform.lam"] = float(values[-1])
+    return TuningResult(
+        kernel=parameters.kernel_at(values),
+        noise=noise,
+        ridge=noise.var() if data.ridge is None else data.ridge,
+        method="likelihood",
+        value=value,
+        parameters=named,
+        n_evaluations=evaluations,
+        level=level,
+        transform=best.transform_at(values),
+        level_evidence=gain,
+        transform_gain=transform_gain,
     )
 
 

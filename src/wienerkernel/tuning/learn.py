@@ -20,7 +20,7 @@ from ..noise.level import NoiseLevel, checked_level
 from ..smoother.leave_one_out import leave_one_out
 from ..transform import BoxCox, Transform
 from .data import Data, Parameters
-from .joint import JointFit, fit_joint
+from .joint import fit_joint
 from .loo_score import LeaveOneOutScore
 from .residuals import ends_are_known, shape_of
 from .search import TuningResult, tune
@@ -74,7 +74,7 @@ def learn(
     if auto and level is None and len(data.y) >= FEWEST:
         level = "input"
     free = transform is not None and transform.free
-    fit: JointFit | None = None
+    fit: TuningResult | None = None
     if auto or free or isinstance(level, str):
         if data.noise_scale.ndim == 2:
             raise ValueError(
@@ -94,16 +94,8 @@ def learn(
     scaled = transformed if level is None else _with_level(transformed, level)
     if auto and fit is not None:
         law, gain = _shape(_sample(scaled), fit)
-        result = TuningResult(
-            kernel=fit.kernel,
-            noise=law,
-            ridge=law.var() if data.ridge is None else data.ridge,
-            method=method,
-            value=fit.value,
-            parameters=_parameters(fit, data),
-            n_evaluations=fit.n_evaluations,
-            shape_gain=gain,
-        )
+        ridge = law.var() if data.ridge is None else data.ridge
+        result = replace(fit, noise=law, ridge=ridge, shape_gain=gain)
     else:
         result = tune(
             scaled,
@@ -132,18 +124,9 @@ def _with_level(data: Data, level: NoiseLevel) -> Data:
     )
 
 
-def _parameters(fit: JointFit, data: Data) -> dict[str, float]:
-    names = data.by_column(f"kernel.{name}" for name in fit.kernel.names)
-    values = dict(zip(names, np.exp(fit.kernel.theta).tolist(), strict=True))
-    values["noise.std"] = fit.std
-    if fit.transform is not None and fit.transform.free:
-        values["transform.lam"] = fit.transform.lam
-    return values
-
-
-def _shape(data: Data, fit: JointFit) -> tuple[Noise, float]:
+def _shape(data: Data, fit: TuningResult) -> tuple[Noise, float]:
     """The law of the noise, of mean 0: normal, or another shape whose leave-one-out score is better by `GAIN`."""
-    normal = as_noise(stats.norm(0.0, fit.std))
+    normal, std = fit.noise, fit.noise.std()
     if len(data.y) < FEWEST or data.noise_scale.ndim == 2:
         return normal, 0.0
     smoother = data.smoother(fit.kernel, normal, data.covariance(normal.var()))
@@ -151,19 +134,19 @@ def _shape(data: Data, fit: JointFit) -> tuple[Noise, float]:
     residual, model, spread, *of_input = leave_one_out(smoother, *further)
     variance = sum([*further, *of_input], model + normal.var() * (spread + data.noise_scale**2))
     standardized = (residual[:, 0] / np.sqrt(variance)).ravel()
-    shapes: list[NoiseModel] = [KnownLaw(law) for law in (normal, *_candidates(standardized, fit.std))]
+    shapes: list[NoiseModel] = [KnownLaw(law) for law in (normal, *_candidates(standardized, std))]
     smoothed = shape_of(standardized) if len(standardized) >= MANY else None
     if smoothed is not None and ends_are_known(smoothed.shape):
         shapes.append(smoothed)
     scores = [_score(data, fit, shape) for shape in shapes]
     best = int(np.argmax(scores))
     gain = scores[best] - scores[0]
-    return (shapes[best].law(fit.std), gain) if gain > GAIN else (normal, 0.0)
+    return (shapes[best].law(std), gain) if gain > GAIN else (normal, 0.0)
 
 
-def _score(data: Data, fit: JointFit, shape: NoiseModel) -> float:
+def _score(data: Data, fit: TuningResult, shape: NoiseModel) -> float:
     """Sum of the leave-one-out log scores; smoothed residuals score only samples that they were not made of."""
-    std = [np.log(fit.std)] if shape.free_std else []
+    std = [np.log(fit.noise.std())] if shape.free_std else []
     return LeaveOneOutScore(data, Parameters(fit.kernel, shape)).value(np.array([*fit.kernel.theta, *std]))
 
 
