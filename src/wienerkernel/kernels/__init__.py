@@ -9,8 +9,7 @@ computes the matrix to be factorized.
 from .adapt import FunctionKernel, ScikitLearnKernel, as_kernel
 from .base import Constant, Kernel, Power, Product, Sum
 from .dot import FeatureMap, Linear, Polynomial
-from .periodic import Periodic
-from .stationary import RBF, Exponential, Matern, RationalQuadratic
+from .stationary import RBF, Exponential, Matern, Periodic, RationalQuadratic
 from .tiles import gram
 
 __all__ = [

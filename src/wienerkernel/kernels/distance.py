@@ -26,10 +26,8 @@ class Points:
 
     left: Array
     right: Array
-    by_product: bool
-    """Whether distances may come from the matrix product."""
     near: bool
-    """Whether sums of squares are small enough for a matrix product to be accurate."""
+    """Whether a matrix product is accurate enough."""
     far: bool
     """Whether squared distances may overflow."""
     angles: Array
@@ -42,7 +40,7 @@ class Points:
 
 
 def points(X: Array, center: Array, length_scale: Scale, exact: bool = False, angles: Array = None) -> Points:
-    """Points of unit length scale from the rows X (n, d); ``exact`` requires explicit differences."""
+    """Points of unit length scale from the rows X (n, d); ``exact`` refuses matrix products."""
     n, d = X.shape
     check_columns("length_scale", length_scale, d)
     xp = arrays.namespace(X)
@@ -52,14 +50,12 @@ def points(X: Array, center: Array, length_scale: Scale, exact: bool = False, an
         x = (X - center) / arrays.like(length_scale, X)
         half_norms = arrays.row_dots(x, x)[:, None] / 2
     largest = 2 * float(xp.max(half_norms))
-    # The product has an error of about eps |x|^2, at most 2e-10 (1e-4 in single precision).
-    near = largest <= (1e6 if limits.eps < 1e-10 else 1e3)
     one = arrays.filled((n, 1), 1.0, X)
     return Points(
         left=xp.concat([x, -half_norms, one], axis=1),
         right=xp.concat([x, one, -half_norms], axis=1),
-        by_product=near and not exact and d > FEW_COLUMNS,
-        near=near,
+        # The product has an error of about eps |x|^2, at most 2e-10 (1e-4 in single precision).
+        near=largest <= (1e6 if limits.eps < 1e-10 else 1e3) and not exact,
         far=not largest <= 1e-6 * float(limits.max),
         angles=angles,
     )
@@ -67,10 +63,11 @@ def points(X: Array, center: Array, length_scale: Scale, exact: bool = False, an
 
 def squared_distances(P: Points, Q: Points, factor: float) -> Array:
     """Return factor |x - z|^2 for every x of P and z of Q, with the sign of ``factor`` despite rounding."""
-    if P.by_product and Q.by_product:
+    few = P.x.shape[1] <= FEW_COLUMNS
+    if P.near and Q.near and not few:
         q = cross_products(-2 * factor, P.left, Q.right)
         return clip(q, low=0.0) if factor > 0 else clip(q, high=0.0)
-    if P.x.shape[1] <= FEW_COLUMNS or not arrays.is_numpy(P.x):
+    if few or not arrays.is_numpy(P.x):
         q = arrays.filled((P.x.shape[0], Q.x.shape[0]), 0.0, P.x)
         for k in range(P.x.shape[1]):
             q += _squared_differences(P, Q, k)
@@ -83,10 +80,10 @@ def squared_distances(P: Points, Q: Points, factor: float) -> Array:
     return q
 
 
-def pull_squares(P: Points, Q: Points, G: Array, exact: bool) -> FloatArray:
+def pull_squares(P: Points, Q: Points, G: Array) -> FloatArray:
     """Return, for each column, the sum of G_ij (x_i - z_j)^2; shape (d,)."""
     d = P.x.shape[1]
-    if exact or not (P.near and Q.near):
+    if not (P.near and Q.near):
         return np.array([inner(G, _squared_differences(P, Q, k)) for k in range(d)])
     # sum_ij G_ij (x_i^2 - 2 x_i z_j + z_j^2), of which one product with [z, 1] gives two parts
     GZ = times(G, Q.right)
@@ -95,10 +92,10 @@ def pull_squares(P: Points, Q: Points, G: Array, exact: bool) -> FloatArray:
     return squares - 2 * column_dots(P.x, GZ[:, :d])
 
 
-def pull_differences(P: Points, Q: Points, G: Array, exact: bool) -> Array:
+def pull_differences(P: Points, Q: Points, G: Array) -> Array:
     """Return sum_j G_ij (x_i - z_j) for every x_i of P; shape (n, d)."""
     d = P.x.shape[1]
-    if exact or not (P.near and Q.near):
+    if not (P.near and Q.near):
         differences = (P.x[:, k, None] - arrays.contiguous(Q.x[:, k]) for k in range(d))
         return arrays.namespace(G).stack([arrays.row_dots(G, column) for column in differences], axis=1)
     GZ = times(G, Q.right)

@@ -58,15 +58,15 @@ def for_each(function: Callable[[S], T], items: Iterable[S], x: Array, tiles: in
     with _pools().limit(limits=1):
         if threads == 1 or tiles < MANY_TILES:
             return [function(item) for item in items]
+
+        def run(item: S) -> T:
+            _in_a_thread.set(True)
+            return function(item)
+
         with ThreadPoolExecutor(threads) as executor:
             # each in a copy of the context, which holds NumPy's error state
-            futures = [executor.submit(copy_context().run, _run_in_thread, function, item) for item in items]
+            futures = [executor.submit(copy_context().run, run, item) for item in items]
             return [future.result() for future in futures]
-
-
-def _run_in_thread(function: Callable[[S], T], item: S) -> T:
-    _in_a_thread.set(True)
-    return function(item)
 
 
 def cross_products(alpha: float, A: Array, B: Array) -> Array:

@@ -11,8 +11,7 @@ from ..backend import arrays
 from .base import Constant, Kernel, Power, Product, Sum, _Composition, no_input_gradient
 from .dot import FeatureMap, Linear
 from .parameters import Scale
-from .periodic import Periodic
-from .stationary import Matern, RationalQuadratic, _Stationary
+from .stationary import Matern, Periodic, RationalQuadratic, _Stationary
 
 __all__ = ["paired"]
 

@@ -13,8 +13,7 @@ from ..text import Formula
 from .base import Constant, Kernel
 from .dot import Linear, Polynomial
 from .parameters import DEFAULT_BOUNDS, Bounds, Scale
-from .periodic import Periodic
-from .stationary import RBF, Exponential, Matern, RationalQuadratic
+from .stationary import RBF, Exponential, Matern, Periodic, RationalQuadratic
 
 __all__ = ["KERNEL_NAMES", "parse_kernel"]
 
