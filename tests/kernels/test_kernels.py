@@ -127,13 +127,10 @@ def test_symmetric_pullback_reads_the_lower_triangle_only(kernel, d):
 def test_gram_fills_the_lower_triangle(kernel, d):
     n = TILE + 5
     X = sample(n, d)
-    out = np.full((n, n), np.nan)
-    assert gram(kernel, X, out) is out
-    expected = kernel(X, X)
-    np.testing.assert_allclose(np.tril(out), np.tril(expected), rtol=1e-11, atol=1e-12)
-    np.testing.assert_array_equal(np.diag(out), kernel.diag(X))
-    np.testing.assert_array_equal(np.tril(gram(kernel, X)), np.tril(out))
-    assert gram(kernel, X).flags.c_contiguous
+    K, expected = gram(kernel, X), kernel(X, X)
+    np.testing.assert_allclose(np.tril(K), np.tril(expected), rtol=1e-11, atol=1e-12)
+    np.testing.assert_array_equal(np.diag(K), kernel.diag(X))
+    assert K.flags.c_contiguous
 
 
 @every_kernel
@@ -362,8 +359,6 @@ def test_shapes_are_checked_with_both_numbers():
         RBF()(np.ones(4))
     with pytest.raises(ValueError, match=r"W must have shape \(4, 4\)"):
         RBF().pullback(np.ones((4, 1)), np.ones((4, 3)))
-    with pytest.raises(ValueError, match="out must be a C-ordered array"):
-        gram(RBF(), np.ones((4, 1)), np.empty((4, 4), order="F")[:, ::-1])
     with pytest.raises(TypeError, match="real numbers"):
         RBF()(np.ones((4, 1), dtype=complex))
     with pytest.raises(ValueError, match=r"phi must return an array of shape \(4, n_phi\)"):

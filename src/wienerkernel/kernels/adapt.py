@@ -83,7 +83,7 @@ class FunctionKernel(Kernel):
         return arrays.namespace(X).concat([arrays.filled((0,), 0.0, X), *squares])
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False)
 class ScikitLearnKernel(Kernel):
     """A kernel of scikit-learn that has no counterpart here; in NumPy, with its own (n, n, p) gradient of each tile."""
 
@@ -133,11 +133,6 @@ class ScikitLearnKernel(Kernel):
 
     def with_theta(self, theta: ArrayLike) -> Self:
         return type(self)(self.kernel.clone_with_theta(self._checked_theta(theta)))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ScikitLearnKernel):
-            return NotImplemented
-        return bool(self.kernel == other.kernel)
 
     def __hash__(self) -> int:
         return hash((type(self.kernel), *self.theta))

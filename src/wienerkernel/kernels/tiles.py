@@ -102,24 +102,17 @@ def mirrored(K: Array) -> Array:
     return K
 
 
-def gram(kernel: Kernel, X: Any, out: FloatArray | None = None) -> Array:
-    """Lower triangle of K(X, X), (n, n), C-ordered, in the library of X (n, d), or in ``out``; undefined entries above."""
+def gram(kernel: Kernel, X: Any) -> Array:
+    """Lower triangle of K(X, X), (n, n), C-ordered, in the library of X (n, d), with undefined entries above."""
     x = as_rows("X", X)
     n = x.shape[0]
-    if out is not None and not (
-        arrays.is_numpy(x) and out.shape == (n, n) and out.dtype == x.dtype and out.flags.c_contiguous
-    ):
-        raise ValueError(
-            f"out must be a C-ordered array of NumPy, of shape ({n}, {n}) and dtype {x.dtype}; "
-            f"got shape {tuple(out.shape)}, dtype {out.dtype}"
-        )
     if n == 0:
-        return arrays.filled((0, 0), 0.0, x) if out is None else out
+        return arrays.filled((0, 0), 0.0, x)
     blocks = _prepared(kernel, x, center_of(x))
-    if out is None and len(blocks) == 1:
+    if len(blocks) == 1:
         K = kernel._values(blocks[0][1], blocks[0][1])
     else:
-        K = arrays.filled((n, n), 0.0, x) if out is None else out
+        K = arrays.filled((n, n), 0.0, x)
 
         def fill(i: int) -> None:
             a, P = blocks[i]

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from .._typing import Array, FloatArray
+from .._typing import Array
 from ..backend import arrays
 from ..backend.growable_cholesky import GrowableCholesky
 from ..backend.linalg import (
@@ -42,8 +42,8 @@ class Smoother:
     """A linear smoother, conditioned on data.
 
     ``targets`` (D, n_y) are the samples without the mean of their noise; ``trend`` is None, "constant" or "linear". Known
-    parts can be given: the Cholesky ``factor`` of K + R with its ``growable`` memory, or memory ``out`` for it, and
-    ``whitened_trend`` L^-1 H as rows (q, U). The precision of the samples is that of all computations.
+    parts can be given: the Cholesky ``factor`` of K + R with its ``growable`` memory, and ``whitened_trend`` L^-1 H as rows
+    (q, U). The precision of the samples is that of all computations.
     """
 
     def __init__(
@@ -54,7 +54,6 @@ class Smoother:
         trend: str | None = None,
         factor: Array | None = None,
         growable: GrowableCholesky | None = None,
-        out: FloatArray | None = None,
         whitened_trend: Array | None = None,
     ) -> None:
         self.kernel = kernel
@@ -63,7 +62,7 @@ class Smoother:
         self.places = samples.places
         self.trend = Trend(trend, self.places)
         if factor is None:
-            matrix = gram(kernel, self.places, out)
+            matrix = gram(kernel, self.places)
             factor = cholesky(arrays.add_covariance(matrix, arrays.like(samples.regularizer, matrix)))
         self.factor = factor
         self.growable = growable

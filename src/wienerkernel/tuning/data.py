@@ -99,13 +99,11 @@ class Data:
     def _with_inputs(self, covariance: FloatArray) -> FloatArray:
         return covariance if self.input_noise is None else self.input_noise.added_to(covariance)
 
-    def smoother(
-        self, kernel: Kernel, noise: Noise, regularizer: FloatArray, out: FloatArray | None = None
-    ) -> Smoother:
-        """Smoother with these parts; ``regularizer`` has the shape of ``noise_scale``, ``out`` receives the factor."""
+    def smoother(self, kernel: Kernel, noise: Noise, regularizer: FloatArray) -> Smoother:
+        """Smoother with these parts; ``regularizer`` has the shape of ``noise_scale``."""
         old = self.samples
         samples = replace(old, row_regularizer=regularizer)
-        return Smoother(kernel, samples, self.centered(noise.mean()), self.trend, out=out)
+        return Smoother(kernel, samples, self.centered(noise.mean()), self.trend)
 
     def centered(self, mean: float) -> FloatArray:
         """The responses without the mean of their noise, (n, n_y)."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -91,11 +90,6 @@ class JointLikelihood:
         """s at the places, (U,)."""
         return np.exp(BOUND * np.tanh(self.phi @ values[self.level] / BOUND))
 
-    @cached_property
-    def _room(self) -> FloatArray:
-        n = self.data.samples.n_places
-        return np.zeros((n, n))
-
     def data_at(self, values: FloatArray) -> Data:
         """Data with transformed responses and the level in their noise scale."""
         transform = self.transform_at(values)
@@ -104,14 +98,12 @@ class JointLikelihood:
             self.data, y=y, noise_scale=self.data.noise_scale * self.scale_at(values)[self.data.samples.index]
         )
 
-    def smoother(self, values: FloatArray, out: FloatArray | None = None) -> Smoother:
+    def smoother(self, values: FloatArray) -> Smoother:
         """The smoother for these values."""
         data, noise = self.data_at(values), self.parameters.noise_at(values)
         old = self.data.samples
         samples = replace(old, row_regularizer=data.covariance(noise.var()), scale=data.noise_scale)
-        return Smoother(
-            self.parameters.kernel_at(values), samples, data.centered(0.0), self.data.trend, out=out
-        )
+        return Smoother(self.parameters.kernel_at(values), samples, data.centered(0.0), self.data.trend)
 
     def _jacobian(self, values: FloatArray) -> float:
         transform = self.transform_at(values)
@@ -119,7 +111,7 @@ class JointLikelihood:
 
     def __call__(self, values: FloatArray) -> tuple[float, FloatArray]:
         """Value and gradient of shape (p,)."""
-        smoother = self.smoother(values, self._room)
+        smoother = self.smoother(values)
         samples, n_outputs = smoother.samples, smoother.targets.shape[1]
         weights, slope = values[self.level], 1 - np.tanh(self.phi @ values[self.level] / BOUND) ** 2
         prior, by_prior = self.prior(values[: self._n_shared])

@@ -6,7 +6,6 @@ The gradient is the derivative with respect to K, pulled back through the kernel
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -35,17 +34,11 @@ class Likelihood:
     parameters: Parameters
     own_scales: bool = False
 
-    @cached_property
-    def _room(self) -> FloatArray | None:
-        """The matrix that all evaluations share; only NumPy's memory can be reused."""
-        places = self.data.samples.places
-        return np.zeros((len(places), len(places)), places.dtype) if arrays.is_numpy(places) else None
-
     def _unscaled(self, values: FloatArray) -> Smoother:
-        """Smoother for these parameters, valid until the next evaluation reuses its memory."""
+        """Smoother for these parameters."""
         noise = self.parameters.noise_at(values)
         regularizer = self.data.covariance(noise.var())
-        return self.data.smoother(self.parameters.kernel_at(values), noise, regularizer, self._room)
+        return self.data.smoother(self.parameters.kernel_at(values), noise, regularizer)
 
     def _smoother(self, values: FloatArray) -> Smoother:
         """The same for outputs divided by their scales."""

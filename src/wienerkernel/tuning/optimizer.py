@@ -47,18 +47,10 @@ class Objective(Protocol):
 
 
 class Optimizer:
-    """Searches for the maximum of an objective plus the log prior of its box.
+    """Searches for the maximum of an objective plus the log prior of its box, which return the objective without the prior.
 
-    On a subset of the samples the prior counts in proportion to its size, so that the maximum is where it is expected
-    for all samples. All searches return the point of shape (p,) and the objective there, without the prior.
-
-    Attributes
-    ----------
-    evaluations : int
-    steepest : ndarray of shape (p,)
-        Largest derivative per sample of any objective, without the prior, by each parameter.
-    message : str
-        Why the last search ended early, or "".
+    ``evaluations`` counts those of all objectives, ``steepest`` (p,) holds the largest derivatives per sample of any of
+    them, and ``message`` says why the last search ended early, or is empty.
     """
 
     def __init__(self, n_samples: int, n_restarts: int, generator: Any) -> None:
@@ -67,23 +59,17 @@ class Optimizer:
         self.steepest: FloatArray = np.zeros(0)
         self.message = ""
 
-    def log_prior(self, objective: Objective, values: FloatArray, box: SearchBox) -> tuple[float, FloatArray]:
-        """The log prior as it counts for the samples of this objective, and its gradient."""
-        share = objective.data.size / self.n_samples
-        value, gradient = box.log_prior(values)
-        return share * value, share * gradient
-
     def best_of(self, objective: Objective, starts: list[FloatArray], box: SearchBox) -> FloatArray:
         """The best of some points, by values alone; if none can be evaluated, raises the failure of the last."""
         if len(starts) == 1:
             return np.clip(starts[0], box.low, box.high)
-        best, found = -np.inf, None
+        best, found, loss = -np.inf, None, _Loss(self, objective, box)
         error: Exception = NotPositiveDefiniteError("the objective is not finite at any starting point")
         points = (np.clip(start, box.low, box.high) for start in starts)
         for point in {point.tobytes(): point for point in points}.values():  # some coincide
             self.evaluations += 1
             try:
-                value = objective.value(point) + self.log_prior(objective, point, box)[0]
+                value = objective.value(point) + loss.log_prior(point)[0]
             except FAILURES as failure:
                 error = failure
                 continue
@@ -102,21 +88,19 @@ class Optimizer:
         rough: bool = False,
     ) -> tuple[FloatArray, float]:
         """Search from the starts and from random points."""
-        start, n = np.clip(starts[0], box.low, box.high), objective.data.size
         loss, worst, first = _Loss(self, objective, box), -np.inf, np.nan
         if not loss.free.any():
-            return start, objective(start)[0]
+            return box.low, objective(box.low)[0]
 
         def walled(point: FloatArray) -> tuple[float, FloatArray]:
             nonlocal worst, first
             result, gradient = loss(point)
             if not np.isfinite(result):  # a barrier above all values so far
                 return worst + 10.0 if np.isfinite(worst) else 1e6, gradient
-            result /= n
             # Relative to where the search began: its end must not depend on the units of y, which shift all values.
             first = result if np.isnan(first) else first
             worst = max(worst, result - first)
-            return result - first, gradient / n
+            return result - first, gradient
 
         bounds = loss.bounds
         begins = [np.clip(other, box.low, box.high)[loss.free] for other in starts]
@@ -130,14 +114,21 @@ class Optimizer:
         ]
         best = min(results, key=lambda result: float(result.fun))
         self.message = "" if best.success or _stationary(best.x, best.jac, bounds) else str(best.message)
-        values = loss.values(best.x)
-        value = float(-(best.fun + np.nan_to_num(first)) * n) - self.log_prior(objective, values, box)[0]
-        return values, value
+        return loss.end(best.x, best.fun + np.nan_to_num(first))
 
     def curvature(self, objective: Objective, values: FloatArray, box: SearchBox) -> FloatArray:
-        """Positive definite Hessian per sample of minus the objective, by all parameters that can move."""
+        """Hessian per sample of minus the objective, from differences of gradients, with its eigenvalues made positive."""
         loss = _Loss(self, objective, box)
-        return loss.curvature(values[loss.free]) / objective.data.size
+        point = values[loss.free]
+        gradient, hessian = loss(point)[1], np.zeros((len(point), len(point)))
+        for k, room in enumerate(loss.bounds[1] - point):
+            step = DIFFERENCE if room > DIFFERENCE else -DIFFERENCE
+            value, other = loss(point + step * (np.arange(len(point)) == k))
+            hessian[k] = (other - gradient) / step if np.isfinite(value) else 0.0
+        eigenvalues, vectors = np.linalg.eigh(hessian + hessian.T)
+        sizes = 0.5 * np.abs(eigenvalues)
+        least = 1e-8 * sizes.max(initial=0.0) + TOLERANCE / loss.n
+        return np.asarray((vectors * np.maximum(sizes, least)) @ vectors.T)
 
     def refine(
         self, objective: Objective, start: FloatArray, box: SearchBox, curvature: FloatArray
@@ -146,18 +137,18 @@ class Optimizer:
 
         Quasi-Newton steps within bounds and a trust region: few evaluations of the objective.
         """
-        loss, n = _Loss(self, objective, box), objective.data.size
+        loss = _Loss(self, objective, box)
         if not loss.free.any():
             return start, objective(start)[0], curvature
-        (low, high), x, curvature = loss.bounds, start[loss.free], n * curvature
+        (low, high), x = loss.bounds, start[loss.free]
         value, gradient = loss(x)
-        radius, self.message = RADIUS, ""
+        radius, self.message, tolerance = RADIUS, "", TOLERANCE / objective.data.size
         for _ in range(MAX_ITERATIONS):
             step = _box_step(gradient, curvature, low - x, high - x)
-            if -gradient @ step - 0.5 * step @ curvature @ step < TOLERANCE:
+            if -gradient @ step - 0.5 * step @ curvature @ step < tolerance:
                 break
             if radius < MIN_RADIUS or not np.isfinite(value):
-                if not _stationary(x, gradient / n, loss.bounds):
+                if not _stationary(x, gradient, loss.bounds):
                     self.message = "the objective could not be improved"
                 break
             if np.max(np.abs(step)) > radius:
@@ -178,16 +169,15 @@ class Optimizer:
                 x, value, gradient = np.clip(x + step, low, high), new, slope
         else:
             self.message = f"no convergence after {MAX_ITERATIONS} steps"
-        values = loss.values(x)
-        return values, -value - self.log_prior(objective, values, box)[0], curvature / n
+        return *loss.end(x, value), curvature
 
 
 class _Loss:
-    """Minus objective and log prior as a function of the free parameters, with its gradient; NaN and 0 at failures."""
+    """Minus objective and log prior per sample by the free parameters, with its gradient; NaN and 0 at failures."""
 
     def __init__(self, optimizer: Optimizer, objective: Objective, box: SearchBox) -> None:
         self.optimizer, self.objective, self.box = optimizer, objective, box
-        self.free = box.low < box.high
+        self.n, self.free = objective.data.size, box.low < box.high
         self.bounds = np.stack([box.low, box.high])[:, self.free]
         if len(optimizer.steepest) != len(self.free):
             optimizer.steepest = np.zeros(len(self.free))
@@ -198,6 +188,17 @@ class _Loss:
         values[self.free] = point
         return values
 
+    def log_prior(self, values: FloatArray) -> tuple[float, FloatArray]:
+        """Log prior and its gradient; a subset of the samples has its share, so that its maximum is that of all samples."""
+        share = self.n / self.optimizer.n_samples
+        value, gradient = self.box.log_prior(values)
+        return share * value, share * gradient
+
+    def end(self, point: FloatArray, loss: float) -> tuple[FloatArray, float]:
+        """All parameters, and the objective without the prior."""
+        values = self.values(point)
+        return values, float(-self.n * loss) - self.log_prior(values)[0]
+
     def __call__(self, point: FloatArray) -> tuple[float, FloatArray]:
         values, optimizer = self.values(point), self.optimizer
         optimizer.evaluations += 1
@@ -207,25 +208,11 @@ class _Loss:
             return np.nan, np.zeros(len(point))
         if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
             return np.nan, np.zeros(len(point))
-        report(value / self.objective.data.size)
-        steepness = np.where(self.free, np.abs(gradient), 0.0) / self.objective.data.size
+        report(value / self.n)
+        steepness = np.where(self.free, np.abs(gradient), 0.0) / self.n
         optimizer.steepest = np.maximum(optimizer.steepest, steepness)
-        prior, slope = optimizer.log_prior(self.objective, values, self.box)
-        return -(value + prior), -(gradient + slope)[self.free]
-
-    def curvature(self, point: FloatArray) -> FloatArray:
-        """Hessian from differences of gradients, with its eigenvalues made positive."""
-        gradient = self(point)[1]
-        hessian = np.zeros((len(point), len(point)))
-        for k, room in enumerate(self.bounds[1] - point):
-            step = DIFFERENCE if room > DIFFERENCE else -DIFFERENCE
-            value, other = self(point + step * (np.arange(len(point)) == k))
-            hessian[k] = (other - gradient) / step if np.isfinite(value) else 0.0
-        eigenvalues, vectors = np.linalg.eigh(hessian + hessian.T)
-        sizes = 0.5 * np.abs(eigenvalues)
-        return np.asarray(
-            (vectors * np.maximum(sizes, 1e-8 * sizes.max(initial=0.0) + TOLERANCE)) @ vectors.T
-        )
+        prior, slope = self.log_prior(values)
+        return -(value + prior) / self.n, -(gradient + slope)[self.free] / self.n
 
 
 def _box_step(gradient: FloatArray, curvature: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:

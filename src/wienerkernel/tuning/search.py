@@ -107,17 +107,10 @@ def tune(
     random_state: RandomState = None,
     shapes: bool = True,
 ) -> TuningResult:
-    """Find the free parameters of kernel and noise.
+    """Find the free parameters of the kernel, by default :func:`default_kernel`, and of the noise.
 
-    Hyperparameters of the kernel that are not fixed are tuned; None is :func:`default_kernel`. ``noise`` is None (normal,
-    of unknown variance), a :class:`~wienerkernel.Family` or its name (free scale and shapes), ``"residuals"`` (the shape
-    of the residuals), or a law, which is kept. Parameters whose bounds are derived from the data have weak log-normal
-    priors. From 1000 distinct inputs on, searches begin on a quarter of these, chosen at random with a fixed seed, and
-    are refined on all of the data. ``n_restarts`` more of them begin at random points. Without ``shapes``, the likelihood
-    leaves the shapes of the noise in the middle of their ranges.
-
-    A ``ConvergenceWarning`` names parameters that ended at a bound or that the data do not determine, a search that did
-    not converge, and a leave-one-out score that increases up to a bound, where all values are those of the likelihood.
+    Without ``shapes``, the likelihood leaves the shapes of the noise in the middle of their ranges. A ``ConvergenceWarning``
+    tells of bounds, parameters that the data do not determine, and searches that failed.
     """
     if method not in METHODS:
         msg = f"tuning must be one of {', '.join(map(repr, METHODS))}, or None for values as given, got {method!r}"
