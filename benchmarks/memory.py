@@ -49,13 +49,13 @@ def main() -> None:
     rows, m = options.rows // options.parts, options.features
     print(f"{rows * options.parts:,} rows in {options.parts} parts; {peak() / 1e6:.0f} MB before")
     start = time.process_time()
-    found = collapse(Stream([(k, rows, True) for k in range(options.parts)], batches, 2, 1))
+    found = collapse(Stream([(k, rows, True) for k in range(options.parts)], batches, 2))
     assert found is not None
     print(
         f"   exact collapse to {len(found.count):,} inputs: {time.process_time() - start:.0f} s, peak {peak() / 1e6:.0f} MB"
     )
     start = time.process_time()
-    stream = Stream([(k, rows, False) for k in range(options.parts)], batches, 2, 1)
+    stream = Stream([(k, rows, False) for k in range(options.parts)], batches, 2)
     sample = stream.sample(4 * m, 1)
     smoother = condition(Features(m), RBF(0.2), stream, sample.X, 0.01, "constant")
     assert smoother.n == rows * options.parts

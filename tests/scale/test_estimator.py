@@ -92,7 +92,7 @@ def condition_on(fitted, X, y):
 
     old = fitted.posterior_.smoother
     targets = y - fitted.noise_.mean()
-    sums = Sums.over(chunks(X, targets, np.ones(len(X))), old.inducing, old.audit, old.sums.reservoir)
+    sums = Sums.over(chunks(X, targets, np.ones(len(X))), old.inducing, old.audit, old.sums.rows.number)
     return replace(fitted.posterior_, smoother=replace(old, sums=sums))
 
 

@@ -1,5 +1,6 @@
 """Data that are read in parts: the exact collapse equals the model of all rows in memory, and so do the approximations."""
 
+from functools import partial, reduce
 from itertools import pairwise
 
 import numpy as np
@@ -185,7 +186,7 @@ def test_neighbors_in_a_stream_are_the_nearest_rows():
 
     X, y, scale = rows(n=3 * CHUNK, places=20_000)
     parts = [(X[k::3], y[k::3], scale[k::3]) for k in range(3)]
-    stream = Stream(parts, lambda part: iter([part]), 2, 1)
+    stream = Stream(parts, lambda part: iter([part]), 2)
     sample = stream.sample(50, 1)
     data = Data(sample.X, sample.y, sample.scale)
     rows_ = np.array([3, 7, 20])
@@ -205,7 +206,6 @@ def test_a_sample_does_not_depend_on_the_chunks():
         [0],
         lambda _: ((X[i : i + 999], y[i : i + 999], scale[i : i + 999]) for i in range(0, len(X), 999)),
         2,
-        1,
     )
     np.testing.assert_array_equal(pieces.sample(100, 3).X, whole.X)
     assert not np.array_equal(pieces.sample(100, 4).X, whole.X)
@@ -225,7 +225,7 @@ def test_the_tree_has_fan_in_four(n):
             found = (found, item)
         return found
 
-    assert tree(iter(range(n)), lambda a, b: (a, b)) == grouped(list(range(n)))
+    assert tree(iter(range(n)), n, partial(reduce, lambda a, b: (a, b))) == grouped(list(range(n)))
 
 
 def test_auto_collapses_or_approximates(tmp_path, monkeypatch):

@@ -185,7 +185,7 @@ def _file_stream(files: PreparedFiles, target: Any, noise_scale: Any) -> Stream:
         raise ValueError(f"{paths[0]}: there is no column besides {', '.join(further)} to use as input")
     files = replace(files, columns=files.columns or tuple(map(Column, names)))
     read = partial(_read_file, files=files, targets=list(targets), scale=noise_scale)
-    return Stream(paths, read, len(files.features), len(targets), single, tuple(files.features))
+    return Stream(paths, read, len(files.features), single, tuple(files.features))
 
 
 def _read_file(path: str, files: PreparedFiles, targets: list[str], scale: str | None) -> Iterator[Batch]:
@@ -223,11 +223,10 @@ def _dask_stream(X: Any, y: Any, noise_scale: Any) -> Stream:
                 "call compute_chunk_sizes() on arrays with unknown chunk sizes"
             )
     parts = [(k, names or None, *values) for k, values in enumerate(zip(*delayed, strict=True))]
-    n_outputs = 1 if single else int(y.shape[1])
     known = bool(names) and all(
         isinstance(name, str) for name in names
     )  # others count as none, as in scikit-learn
-    return Stream(parts, _read_partition, n_features, n_outputs, single, names if known else None)
+    return Stream(parts, _read_partition, n_features, single, names if known else None)
 
 
 def _lengths(collection: Any) -> tuple[float, ...]:

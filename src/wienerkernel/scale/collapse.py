@@ -22,16 +22,9 @@ SCALES = 4
 
 @dataclass(frozen=True)
 class Collapsed:
-    """Samples by input and noise scale.
+    """Samples by input X (G, d) and noise ``scale`` (G,), in order of appearance.
 
-    Attributes
-    ----------
-    X : ndarray of shape (G, d)
-        In order of appearance.
-    scale : ndarray of shape (G,)
-    count : ndarray of shape (G,)
-    mean, squares : ndarray of shape (G, n_y)
-        Means of y, and sums of the squared deviations from these.
+    ``count`` (G,), and means of y with the sums of the ``squares`` of the deviations from these, (G, n_y).
     """
 
     X: FloatArray
@@ -65,50 +58,33 @@ class Collapsed:
 
         A group of c >= 2 samples becomes c // 2 equal ones above the mean, and the others below it.
         """
-        upper = self.count // 2
-        lower = self.count - upper
-        with np.errstate(divide="ignore"):
-            shift = np.where(upper > 0, np.sqrt(lower / (upper * self.count)), 0.0)
-        shift = shift[:, None] * np.sqrt(self.squares)
-        above = np.flatnonzero(upper)
-        y = np.concatenate([self.mean - shift * (upper / lower)[:, None], self.mean[above] + shift[above]])
-        both = np.concatenate([np.arange(len(upper)), above])
-        order = np.argsort(both, kind="stable")
-        both = both[order]
-        return self.X[both], y[order], self.scale[both], np.concatenate([lower, upper[above]])[order]
+        parts = np.stack([self.count - self.count // 2, self.count // 2], axis=1)
+        group, above = np.nonzero(parts)
+        count, others = parts[group, above], parts[group, 1 - above]
+        shift = (2 * above - 1) * np.sqrt(others / (count * self.count[group]))
+        y = self.mean[group] + shift[:, None] * np.sqrt(self.squares[group])
+        return self.X[group], y, self.scale[group], count
 
 
 def collapse(stream: Stream) -> Collapsed | None:
     """Samples by input; None if there are too many distinct inputs, or noise scales, for an exact model."""
-    bounded = _Bounded(approximation.EXACT_PLACES)
-    return stream.fold(bounded.of_part, bounded.joined) or None
+    places = approximation.EXACT_PLACES
 
+    def bounded(found: Collapsed) -> Collapsed | Literal[False]:
+        groups = len(found.count)
+        few = groups <= places or (groups <= SCALES * places and len(distinct_rows(found.X)[0]) <= places)
+        return few and found
 
-@dataclass(frozen=True)
-class _Bounded:
-    """Collapses while there are at most ``places`` distinct inputs; False where there are more."""
+    def joined(a: Collapsed | Literal[False], b: Collapsed | Literal[False]) -> Collapsed | Literal[False]:
+        return bounded(a + b) if a and b else False
 
-    places: int
-
-    def of_part(self, chunks: Iterator[Chunk]) -> Collapsed | Literal[False]:
-        found = self._checked(Collapsed.of(next(chunks)))
-        for chunk in chunks:
-            found = self.joined(found, Collapsed.of(chunk))
-            if not found:
-                break
+    def of_part(chunks: Iterator[Chunk]) -> Collapsed | Literal[False]:
+        found = bounded(Collapsed.of(next(chunks)))
+        while found and (chunk := next(chunks, None)):
+            found = joined(found, Collapsed.of(chunk))
         return found
 
-    def joined(
-        self, a: Collapsed | Literal[False], b: Collapsed | Literal[False]
-    ) -> Collapsed | Literal[False]:
-        return self._checked(a + b) if a and b else False
-
-    def _checked(self, found: Collapsed) -> Collapsed | Literal[False]:
-        groups = len(found.count)
-        few = groups <= self.places or (
-            groups <= SCALES * self.places and len(distinct_rows(found.X)[0]) <= self.places
-        )
-        return few and found
+    return stream.fold(of_part, joined) or None
 
 
 def _sums(index: IntArray, columns: FloatArray) -> FloatArray:

@@ -204,5 +204,5 @@ def extended(
         device = None if device is None else arrays.like(X, device)
         return replace(smoother, X=X, targets=targets, regularizer=regularizer, scale=scale, on_device=device)
     old = smoother.sums
-    new = Sums.over(chunks(X, targets, scale, old.n), smoother.inducing, smoother.audit, old.reservoir)
+    new = Sums.over(chunks(X, targets, scale, old.n), smoother.inducing, smoother.audit, old.rows.number)
     return replace(smoother, sums=old + new)

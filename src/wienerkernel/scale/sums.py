@@ -6,7 +6,7 @@ The sums of two parts of the data add up, in any order, so they can be computed 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import reduce
 from typing import Any
 
@@ -15,6 +15,7 @@ from scipy.linalg.blas import dsyrk
 
 from .._typing import Array, FloatArray
 from ..backend import arrays
+from ..kernels.tiles import mirrored
 from .inducing import Inducing
 
 __all__ = ["CHUNK", "Audit", "Chunk", "Rows", "Sums", "chunks", "keys"]
@@ -32,15 +33,9 @@ Chunk = tuple[int, FloatArray, FloatArray, FloatArray]
 
 @dataclass(frozen=True)
 class Audit:
-    """Frequencies w of the kernel, with importance weights: functions psi_w = sqrt(k0) (cos w'x, sin w'x).
+    """Frequencies w of the kernel, (M, d): functions psi_w = sqrt(k0) (cos w'x, sin w'x), where k0 is the ``variance``.
 
-    Parameters
-    ----------
-    frequencies : ndarray of shape (M, d)
-    weights : ndarray of shape (M,)
-        An average over the spectral density is the mean of the values times the weights.
-    variance : float
-        k0.
+    An average over the spectral density is the mean of the values times the ``weights`` (M,).
     """
 
     frequencies: FloatArray
@@ -62,56 +57,45 @@ class Audit:
 
 @dataclass(frozen=True)
 class Rows:
-    """A uniform sample of the rows: those with the smallest keys, which are hashes of the row numbers.
+    """A uniform sample of at most ``number`` rows: those with the smallest keys, which are hashes of the row numbers.
 
-    Which rows are taken does not depend on the order or the size of the chunks.
+    Which rows are taken does not depend on the order or the size of the chunks. They are in the order of the keys (R,).
     """
 
+    number: int
     keys: FloatArray
     X: FloatArray
     y: FloatArray
     scale: FloatArray
 
-    def smallest(self, number: int) -> Rows:
-        """The ``number`` rows with the smallest keys, in the order of the keys."""
-        order = np.argsort(self.keys, kind="stable")[:number]
-        return Rows(*(getattr(self, field.name)[order] for field in fields(self)))
+    @classmethod
+    def of(cls, chunk: Chunk, number: int, seed: int = 0) -> Rows:
+        """Rows of one chunk, of which only these leave their device."""
+        first, *values = chunk
+        return cls._smallest(number, keys(first, len(values[0]), seed), *values)
+
+    @classmethod
+    def _smallest(cls, number: int, key: FloatArray, *values: Array) -> Rows:
+        kept = np.argsort(key, kind="stable")[:number]
+        return cls(number, key[kept], *(arrays.as_numpy(arrays.take(part, kept)) for part in values))
 
     def __add__(self, other: Rows) -> Rows:
-        pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
-        return Rows(*map(np.concatenate, pairs))
+        pairs = ((getattr(self, name), getattr(other, name)) for name in ("keys", "X", "y", "scale"))
+        return Rows._smallest(self.number, *map(np.concatenate, pairs))
 
 
 @dataclass(frozen=True)
 class Sums:
     """Sums over n rows of features f, targets y and audit functions psi, each over the noise scale of its row.
 
-    Attributes
-    ----------
-    n : int
-    gram : ndarray of shape (p, p)
-        F'F.
-    targets : ndarray of shape (p, n_y)
-        F'y.
-    squares : ndarray of shape (n_y,)
-        Sums of y^2.
-    audit : ndarray of shape (p, 2M)
-        F'psi.
-    log_scale : float
-        Sum of the logarithms of the noise scales.
-    rows : Rows
-        At most ``reservoir`` rows at random.
-    reservoir : int
+    ``gram`` F'F (p, p), ``targets`` F'y (p, n_y), ``audit`` F'psi (p, 2M), and a random sample of the rows.
     """
 
     n: int
+    rows: Rows
     gram: FloatArray
     targets: FloatArray
-    squares: FloatArray
     audit: FloatArray
-    log_scale: float
-    rows: Rows
-    reservoir: int
 
     @classmethod
     def over(cls, data: Iterable[Chunk], inducing: Inducing, audit: Audit, reservoir: int) -> Sums:
@@ -119,7 +103,7 @@ class Sums:
         finished: list[Sums] = []
         raw: Sums | None = None
         for chunk in data:
-            part = cls._raw(chunk, inducing, audit, reservoir)
+            part = cls(len(chunk[1]), Rows.of(chunk, reservoir), *_products(*chunk[1:], inducing, audit))
             raw = part if raw is None else raw + part
             if raw.n >= FINISHED:
                 finished, raw = [reduce(cls.__add__, [*finished, raw._finish(inducing)])], None
@@ -127,44 +111,14 @@ class Sums:
             finished.append(raw._finish(inducing))
         return reduce(cls.__add__, finished)
 
-    @classmethod
-    def _raw(cls, chunk: Chunk, inducing: Inducing, audit: Audit, reservoir: int) -> Sums:
-        """Sums of the summands of features, where the data are."""
-        first, X, y, scale = chunk
-        key = keys(first, len(X))
-        kept = np.argsort(key, kind="stable")[:reservoir]
-        rows = Rows(key[kept], *(arrays.as_numpy(arrays.take(part, kept)) for part in (X, y, scale)))
-        gram, targets, of_audit = _products(X, y, scale, inducing, audit)
-        y, scale = arrays.as_numpy(y), arrays.as_numpy(scale)
-        squares = np.sum((y / scale[:, None]) ** 2, axis=0)
-        log_scale = float(np.sum(np.log(scale)))
-        return cls(len(X), gram, targets, squares, of_audit, log_scale, rows, reservoir)
-
     def _finish(self, inducing: Inducing) -> Sums:
-        """Sums of features, from those of their summands."""
-        gram = _mirrored(inducing.finish(inducing.finish(_mirrored(self.gram)).T))
+        """Sums of features, from those of their summands, where the data are."""
+        gram = mirrored(inducing.finish(inducing.finish(mirrored(self.gram)).T))
         targets, of_audit = inducing.finish(self.targets), inducing.finish(self.audit)
-        gram, targets, of_audit = map(arrays.as_numpy, (gram, targets, of_audit))
-        return replace(self, gram=gram, targets=targets, audit=of_audit)
+        return Sums(self.n, self.rows, *map(arrays.as_numpy, (gram, targets, of_audit)))
 
     def __add__(self, other: Sums) -> Sums:
-        rows = (self.rows + other.rows).smallest(self.reservoir)
-        return Sums(
-            self.n + other.n,
-            self.gram + other.gram,
-            self.targets + other.targets,
-            self.squares + other.squares,
-            self.audit + other.audit,
-            self.log_scale + other.log_scale,
-            rows,
-            self.reservoir,
-        )
-
-
-def _mirrored(matrix: Array) -> Array:
-    """The symmetric matrix with this lower triangle."""
-    xp = arrays.namespace(matrix)
-    return xp.tril(matrix) + xp.tril(matrix, k=-1).T
+        return Sums(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
 
 
 def _products(

@@ -72,11 +72,11 @@ def approximate_node(smoother: Any, writer: Writer) -> Node:
     else:
         inducing, audit, sums = smoother.inducing, smoother.audit, smoother.sums
         rows = sums.rows
-        kind, plain = "features", {"trend": inducing.trend.kind, "ridge": smoother.ridge}
-        plain |= {name: getattr(sums, name) for name in ("n", "log_scale", "reservoir")}
+        kind, plain = "features", {"trend": inducing.trend.kind, "ridge": smoother.ridge, "n": sums.n}
+        plain["reservoir"] = rows.number
         found = {"points": inducing.points, "factor": packed(inducing.factor)}
         found |= {"frequencies": audit.frequencies, "audit_weights": audit.weights, "gram": packed(sums.gram)}
-        found |= {"targets": sums.targets, "squares": sums.squares, "audit": sums.audit}
+        found |= {"targets": sums.targets, "audit": sums.audit}
         found |= {"keys": rows.keys, "X": rows.X, "y": rows.y, "scale": rows.scale}
     return {"kind": kind, **plain, **{name: writer.array(name.lower(), a) for name, a in found.items()}}
 
@@ -117,12 +117,12 @@ def _rows_from(nodes: list[Node], reader: Reader) -> tuple[FloatArray, FloatArra
 
 
 def _features_from(node: Node, kernel: Kernel, reader: Reader) -> FeatureSmoother:
-    plain = ("trend", "ridge", "n", "log_scale", "reservoir")
-    of_sums = ("gram", "targets", "squares", "audit")
+    plain = ("trend", "ridge", "n", "reservoir")
+    of_sums = ("gram", "targets", "audit")
     of_rows = ("keys", "X", "y", "scale")
     names = ("points", "factor", "frequencies", "audit_weights", *of_sums, *of_rows)
-    _, trend, ridge, n, log_scale, reservoir, *arrays = entries(node, "kind", *plain, *names)
-    points, factor, frequencies, weights, gram, targets, squares, audit, keys, X, y, scale = arrays
+    _, trend, ridge, n, reservoir, *arrays = entries(node, "kind", *plain, *names)
+    points, factor, frequencies, weights, gram, targets, audit, keys, X, y, scale = arrays
     X, y = _samples_from(X, y, reader)
     kept, d, n_outputs = len(X), X.shape[1], y.shape[1]
     points = reader.array(points, (None, d))
@@ -144,13 +144,10 @@ def _features_from(node: Node, kernel: Kernel, reader: Reader) -> FeatureSmoothe
         raise FormatError("model.json: the random rows do not belong to the sums")
     sums = Sums(
         n,
+        Rows(reservoir, keys, X, y, _positive(scale, kept, reader, SMALLEST)),
         triangle + np.tril(triangle, -1).T,
         reader.array(targets, (q, n_outputs)),
-        reader.array(squares, (n_outputs,)),
         reader.array(audit, (q, 2 * m)),
-        number(log_scale),
-        Rows(keys, X, y, _positive(scale, kept, reader, SMALLEST)),
-        reservoir,
     )
     for name in ("gram", "targets", "audit"):
         check_size(name, getattr(sums, name))
