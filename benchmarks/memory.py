@@ -58,7 +58,7 @@ def main() -> None:
     stream = Stream([(k, rows, False) for k in range(options.parts)], batches, 2)
     sample = stream.sample(4 * m, 1)
     smoother = condition(Features(m), RBF(0.2), stream, sample.X, 0.01, "constant")
-    assert smoother.n == rows * options.parts
+    assert smoother.sums.n == rows * options.parts
     limit = 250e6 + 8 * (4 * m**2 + 3 * (BLOCK // m) * m)
     used = peak()
     print(f"   {m} features: {time.process_time() - start:.0f} s, peak {used / 1e6:.0f} MB")

@@ -18,6 +18,7 @@ from ..smoother import Smoother
 from ..smoother.samples import Samples
 from ..smoother.trend import Trend, check_determined
 from .approximation import Actions
+from .device import krige
 from .neighbors import Evaluation, LeftOut, SampleSmoother
 
 __all__ = ["ActionSmoother", "action_matrix"]
@@ -65,12 +66,7 @@ def _pivots(K: FloatArray, number: int) -> IntArray:
 
 @dataclass(frozen=True)
 class ActionSmoother(SampleSmoother):
-    """A linear smoother whose weights are in the span of actions.
-
-    Parameters
-    ----------
-    actions : ndarray of shape (n, m)
-    """
+    """A linear smoother whose weights are in the span of actions (n, m)."""
 
     actions: FloatArray
 
@@ -94,31 +90,16 @@ class ActionSmoother(SampleSmoother):
         """Weights a (m, n), and V + P2 under noise of covariance R, (m,)."""
         factor, S = self._factor, self.actions
         v = solve_lower(factor, np.ascontiguousarray(self.kernel(X, self.X) @ S))
-        total = np.asarray(self.kernel.diag(X)) - np.einsum("ij,ij->i", v, v)
-        if self.trend:
-            trend = solve_lower(factor, np.ascontiguousarray(self._basis(self.X).T @ S))
-            mismatch = self._basis(X) - v @ trend.T
-            information = trend @ trend.T
-            check_determined(information, S.shape[1], "actions")
-            solved = np.linalg.solve(information, mismatch.T).T
-            v = v + solved @ trend
-            total = total + np.einsum("ij,ij->i", mismatch, solved)
-        return solve_lower_transposed(factor, np.ascontiguousarray(v)) @ S.T, total
+        trend = solve_lower(factor, np.ascontiguousarray(self._basis(self.X).T @ S))
+        check_determined(trend @ trend.T, S.shape[1], "actions")
+        sides = np.concatenate([v[:, None], np.broadcast_to(trend, (len(X), *trend.shape))], axis=1)
+        white, total = krige(sides, np.asarray(self.kernel.diag(X)), self._basis(X))
+        return solve_lower_transposed(factor, np.ascontiguousarray(white)) @ S.T, total
 
     def predict(self, X: FloatArray) -> Evaluation:
         """Predict at the rows of X (m, d)."""
         weights, total = self.weights(X)
-        columns = weights * self.scale
-        model = np.maximum(total - weights**2 @ self.regularizer, 0.0)
-        excess = total - self._exact.mean_and_variance(X)[1]
-        return Evaluation(
-            weights @ self.targets,
-            columns,
-            np.einsum("ij,ij->i", columns, columns),
-            model,
-            np.clip(excess, 0.0, model),
-            np.zeros(len(X)),
-        )
+        return self._evaluation(slice(None), weights, total, total - self._exact.mean_and_variance(X)[1])
 
     def left_out(self, rows: IntArray) -> LeftOut:  # noqa: ARG002
         """Residuals of some samples, each predicted without itself: not available."""
@@ -127,8 +108,7 @@ class ActionSmoother(SampleSmoother):
         )
 
     def evaluate_jointly(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Mean (m, n_y), weights (m, n) and the covariance of f(x) - a(x)'f(X), (m, m), whose diagonal is P2."""
-        weights, _ = self.weights(X)
-        cross = weights @ self.kernel(self.X, X)
-        quadratic = weights @ self.kernel(self.X) @ weights.T
-        return weights @ self.targets, weights * self.scale, self.kernel(X) - cross - cross.T + quadratic
+        """Mean (m, n_y), weights of the noise (m, n) and the covariance of f(x) - a(x)'f(X), (m, m); its diagonal is P2."""
+        weights = self.weights(X)[0]
+        mean, covariance = self._evaluate_jointly(X, slice(None), weights)
+        return mean, weights * self.scale, covariance

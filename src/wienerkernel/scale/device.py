@@ -1,4 +1,4 @@
-"""Nearest neighbors and their weights on a GPU, in batches of query points, for data in arrays of torch."""
+"""Nearest neighbors and their weights in batches of query points: on a GPU, for data in arrays of torch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .._typing import Array, FloatArray, IntArray
 from ..backend import arrays
 from ..kernels import Kernel
 
-__all__ = ["nearest", "weigh"]
+__all__ = ["krige", "nearest", "weigh"]
 
 DISTANCES = 2**27
 """Distances that are computed at a time, 1 GiB."""
@@ -57,8 +57,8 @@ def weigh(
         sides = torch.concat([cross[:, None, :], on_device(near_basis[part]).mT], dim=1)
         sides = torch.linalg.solve_triangular(factor, sides.mT, upper=False).mT
         prior, h = on_device(kernel.diag(X[part])), on_device(basis[part])
-        white, total = _weigh(sides, prior, h)
-        half = _weigh(sides[:, :, : max(sides.shape[2] // 2, 1)], prior, h)[1]
+        white, total = krige(sides, prior, h)
+        half = krige(sides[:, :, : max(sides.shape[2] // 2, 1)], prior, h)[1]
         weights = torch.linalg.solve_triangular(factor.mT, white[:, :, None], upper=True)[:, :, 0]
         found.append([arrays.as_numpy(values) for values in (weights, total, half)])
     weights, total, half = zip(*found, strict=True)
@@ -79,14 +79,17 @@ def _kernel_blocks(kernel: Kernel, X: Array, near: Array) -> tuple[Any, Any]:
     return torch.concat(matrices), torch.concat(cross)
 
 
-def _weigh(sides: Any, prior: Any, basis: Any) -> tuple[Any, Any]:
-    """L'a (m, N) and V + P2 (m,) from the rows L^-1 k and L^-1 H of each query point, (m, 1 + q, N)."""
-    import torch
+def krige(sides: Array, prior: Array, basis: Array) -> tuple[Array, Array]:
+    """L'a (m, N) and V + P2 (m,) from the rows L^-1 k and L^-1 H of each query point, (m, 1 + q, N), in any library.
 
+    V + P2 is k - k'Ak + d'(H'AH)^-1 d, for ``prior`` k(x, x) (m,) and ``basis`` h(x) (m, q).
+    """
     v, trend = sides[:, 0], sides[:, 1:]
     variance = prior - (v * v).sum(1)
     if not trend.shape[1]:
         return v, variance
     mismatch = basis - (trend @ v[:, :, None])[:, :, 0]
-    solved = (torch.linalg.pinv(trend @ trend.mT, rtol=1e-12, hermitian=True) @ mismatch[:, :, None])[:, :, 0]
+    # the pseudo-inverse: neighbors that determine the trend at x need not determine all of its coefficients
+    inverse = arrays.namespace(sides).linalg.pinv(trend @ trend.mT, rtol=1e-12, hermitian=True)
+    solved = (inverse @ mismatch[:, :, None])[:, :, 0]
     return v + (solved[:, None, :] @ trend)[:, 0], variance + (mismatch * solved).sum(1)

@@ -58,16 +58,7 @@ def choose_audit(inducing: Inducing, X: FloatArray, number: int, generator: np.r
 
 @dataclass(frozen=True)
 class FeatureSmoother(Shared):
-    """A linear smoother from sums over the data.
-
-    Parameters
-    ----------
-    inducing : Inducing
-    audit : Audit
-    sums : Sums
-    ridge : float
-        rho^2, the regularizer of a row of noise scale 1.
-    """
+    """A linear smoother from sums over the data, where ``ridge`` is rho^2, the regularizer of a row of noise scale 1."""
 
     inducing: Inducing
     audit: Audit
@@ -109,12 +100,7 @@ class FeatureSmoother(Shared):
     def samples(self) -> NoiseColumns:
         """The noise of the random rows, each of which stands for as many."""
         rows = self.sums.rows
-        return NoiseColumns(rows.X, rows.scale, max(1, round(self.sums.n / len(rows.keys))))
-
-    @property
-    def n(self) -> int:
-        """Number of samples."""
-        return self.sums.n
+        return NoiseColumns(rows.X, rows.scale, self.sums.n)
 
     @property
     def targets(self) -> FloatArray:

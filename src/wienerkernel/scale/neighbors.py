@@ -33,21 +33,11 @@ JOINT = 6000
 
 
 class Evaluation(NamedTuple):
-    """A linear prediction at m query points, for J independent noise variables.
+    """A linear prediction at m query points: the mean (m, n_y), and weights L'a of J noise variables, the ``columns`` (m, J).
 
-    Attributes
-    ----------
-    mean : ndarray of shape (m, n_y)
-    columns : ndarray of shape (m, J)
-        Weights L'a of the noise variables.
-    gain : ndarray of shape (m,)
-        |L'a|^2.
-    model : ndarray of shape (m,)
-        P2 of these weights: unexplored inputs and the approximation together.
-    computational : ndarray of shape (m,)
-        Estimate of what the approximation adds to V + P2, at most ``model``.
-    standard_error : ndarray of shape (m,)
-        Of ``model``; 0 where it is exact.
+    All others are (m,): ``gain`` |L'a|^2; ``model``, P2 of these weights, from unexplored inputs and the approximation
+    together, with its ``standard_error`` (0 where it is exact); ``computational`` is an estimate of what the approximation
+    adds to V + P2, at most ``model``.
     """
 
     mean: FloatArray
@@ -59,15 +49,9 @@ class Evaluation(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """Samples predicted without themselves: residuals, and the law of these as a combination of noise variables.
+    """Samples predicted without themselves: residuals (m, n_y), and the law of these as a combination of noise variables.
 
-    Attributes
-    ----------
-    residual : ndarray of shape (m, n_y)
-    weights : ndarray of shape (m, J + 1)
-        Of the noise variables, that of the sample itself last.
-    counts : ndarray of shape (J + 1,)
-    model : ndarray of shape (m,)
+    ``weights`` (m, J + 1) and ``counts`` (J + 1,) are those of the noise variables, that of the sample itself last.
     """
 
     residual: FloatArray
@@ -132,19 +116,17 @@ class Shared(WithoutFactor):
 class NoiseColumns(WithoutFactor):
     """The samples as a posterior needs them, where the weights are already those of the noise variables.
 
-    Parameters
-    ----------
-    places : ndarray of shape (n, d)
-        Inputs of the samples, repeats included.
-    scale : ndarray of shape (n,)
-        Noise scales of the samples.
-    count : int
-        Noise variables that share each weight.
+    ``places`` are the inputs of some of the n samples, repeats included, and each of these stands for as many samples.
     """
 
     places: FloatArray
     scale: FloatArray
-    count: int = 1
+    n: int
+
+    @property
+    def count(self) -> int:
+        """Noise variables that share each weight."""
+        return max(1, round(self.n / len(self.places)))
 
     @property
     def index(self) -> IntArray:
@@ -158,17 +140,9 @@ class NoiseColumns(WithoutFactor):
 
 @dataclass(frozen=True)
 class SampleSmoother(Shared):
-    """A linear smoother with weights of the samples themselves, which it keeps.
+    """A linear smoother with weights of the samples themselves, which it keeps: X (n, d) and targets (n, n_y).
 
-    Parameters
-    ----------
-    kernel : Kernel
-    X : ndarray of shape (n, d)
-    targets : ndarray of shape (n, n_y)
-        y0 = y - E M.
-    regularizer, scale : ndarray of shape (n,)
-        Diagonals of R and L.
-    trend : {None, "constant", "linear"}
+    ``regularizer`` and ``scale`` (n,) are the diagonals of R and L.
     """
 
     kernel: Kernel
@@ -181,23 +155,35 @@ class SampleSmoother(Shared):
     @property
     def samples(self) -> NoiseColumns:
         """The noise of the samples."""
-        return NoiseColumns(self.X, self.scale)
+        return NoiseColumns(self.X, self.scale, len(self.X))
 
-    @property
-    def n(self) -> int:
-        """Number of samples."""
-        return len(self.X)
+    def _evaluation(
+        self, rows: IntArray | slice, weights: FloatArray, total: FloatArray, excess: FloatArray
+    ) -> Evaluation:
+        """From the weights a (m, N) of ``rows``, (m, N) or all of them, V + P2 (m,), and an estimate of its excess (m,)."""
+        columns = weights * self.scale[rows]
+        model = np.maximum(total - np.sum(weights**2 * self.regularizer[rows], axis=1), 0.0)
+        mean = (weights[:, None] @ self.targets[rows])[:, 0]
+        computational = np.clip(excess, 0.0, model)
+        return Evaluation(
+            mean, columns, arrays.row_dots(columns, columns), model, computational, np.zeros(len(mean))
+        )
+
+    def _evaluate_jointly(
+        self, X: FloatArray, rows: IntArray | slice, weights: Any
+    ) -> tuple[FloatArray, FloatArray]:
+        """Mean (m, n_y) and covariance of f(x) - a(x)'f(X), (m, m), from the weights (m, U) of ``rows``."""
+        near = self.X[rows]
+        cross = weights @ self.kernel(near, X)
+        quadratic = weights @ (weights @ self.kernel(near)).T
+        return weights @ self.targets[rows], self.kernel(X) - cross - cross.T + quadratic
 
 
 @dataclass(frozen=True)
 class NeighborSmoother(SampleSmoother):
     """A linear smoother whose weights, and its trend, come from the nearest samples.
 
-    Parameters
-    ----------
-    n_neighbors : int
-    on_device : array of shape (n, d) or None
-        X as an array of torch, on the device that searches and solves.
+    The search and the solves are those of torch, where X ``on_device`` is one of its arrays.
     """
 
     n_neighbors: int
@@ -219,7 +205,7 @@ class NeighborSmoother(SampleSmoother):
     def _determining(self) -> IntArray:
         basis = self._basis(self.X)
         rows = determining_rows(basis, self.n_neighbors // 4)[: self.n_neighbors]
-        check_determined(basis[rows].T @ basis[rows], min(self.n_neighbors, self.n), "neighbors")
+        check_determined(basis[rows].T @ basis[rows], min(self.n_neighbors, len(self.X)), "neighbors")
         return rows
 
     def check_trend(self) -> None:
@@ -267,8 +253,8 @@ class NeighborSmoother(SampleSmoother):
         starts = np.arange(0, near.size + 1, near.shape[1])
         return rows, csr_array((weights.ravel(), index.ravel(), starts), shape=(len(X), len(rows)))
 
-    def evaluate_jointly(self, X: FloatArray) -> tuple[FloatArray, csr_array, FloatArray]:
-        """Mean (m, n_y), weights (m, U) and the covariance of f(x) - a(x)'f(X), (m, m), whose diagonal is P2."""
+    def evaluate_jointly(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Mean (m, n_y), weights of the noise (m, U) and the covariance of f(x) - a(x)'f(X), (m, m), whose diagonal is P2."""
         rows, weights = self.joint_weights(X)
         if len(rows) > JOINT:
             msg = (
@@ -276,10 +262,8 @@ class NeighborSmoother(SampleSmoother):
                 "fewer points at a time, or use quantiles and intervals, which need none"
             )
             raise ValueError(msg)
-        near = self.X[rows]
-        cross = weights @ self.kernel(near, X)
-        quadratic = weights @ (weights @ self.kernel(near)).T
-        return weights @ self.targets[rows], weights, self.kernel(X) - cross - cross.T + quadratic
+        mean, covariance = self._evaluate_jointly(X, rows, weights)
+        return mean, (weights * self.scale[rows]).toarray(), covariance
 
     def leave_out(self, rows: IntArray) -> Evaluation:
         """Predict at the samples ``rows``, each from the others."""
@@ -302,17 +286,7 @@ class NeighborSmoother(SampleSmoother):
         weights, total, half = (self._weigh_each if self.on_device is None else self._weigh_batches)(
             X, neighbors
         )
-        columns = weights * self.scale[neighbors]
-        mean = np.einsum("mn,mny->my", weights, self.targets[neighbors])
-        model = np.maximum(total - np.einsum("mn,mn->m", weights**2, self.regularizer[neighbors]), 0.0)
-        return Evaluation(
-            mean,
-            columns,
-            np.einsum("mn,mn->m", columns, columns),
-            model,
-            np.clip(half - total, 0.0, model),
-            np.zeros(len(X)),
-        )
+        return self._evaluation(neighbors, weights, total, half - total)
 
     def _weigh_batches(self, X: FloatArray, neighbors: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The same as `_weigh_each`, on a GPU."""
@@ -334,22 +308,10 @@ class NeighborSmoother(SampleSmoother):
             factor = cholesky(matrix)
             sides = np.concatenate([self.kernel(X[i : i + 1], near), self._basis(near).T])
             sides = solve_lower(factor, np.ascontiguousarray(sides))
-            weights[i], total[i] = _weigh(sides, prior[i], basis[i])
-            half[i] = _weigh(sides[:, : max(n // 2, 1)], prior[i], basis[i])[1]
-            weights[i] = solve_lower_transposed(factor, weights[i : i + 1].copy())[0]
+            white, total[i : i + 1] = device.krige(sides[None], prior[i : i + 1], basis[i : i + 1])
+            half[i] = device.krige(sides[None, :, : max(n // 2, 1)], prior[i : i + 1], basis[i : i + 1])[1][0]
+            weights[i] = solve_lower_transposed(factor, white)[0]
         return weights, total, half
-
-
-def _weigh(sides: FloatArray, prior: float, basis: FloatArray) -> tuple[FloatArray, float]:
-    """L^-1 (K + R) a (N,) and the variance k - k'Ak + d'(H'AH)^-1 d, from the rows L^-1 k and L^-1 H."""
-    v, trend = sides[0], sides[1:]
-    variance = float(prior - v @ v)
-    if not len(trend):
-        return v, variance
-    mismatch = basis - trend @ v
-    # the pseudo-inverse: neighbors that determine the trend at x need not determine all of its coefficients
-    solved = np.linalg.pinv(trend @ trend.T, rcond=1e-12, hermitian=True) @ mismatch
-    return v + solved @ trend, variance + float(mismatch @ solved)
 
 
 def metric(kernel: Kernel, X: FloatArray) -> FloatArray:

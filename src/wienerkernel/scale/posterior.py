@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._typing import Array, FloatArray
+from .._typing import FloatArray
 from ..posterior import Posterior
 from ..posterior.distribution import PredictiveDistribution
 from ..posterior.posterior import PosteriorMethods
@@ -31,12 +31,6 @@ class ApproximatePosterior(Posterior):
 
     further_parts = ("computational", "standard_error")
 
-    @property
-    def n_samples(self) -> int:
-        """Number of samples, of which features keep a few."""
-        smoother: Any = self.smoother
-        return int(smoother.n)
-
     mean_and_epistemic = PosteriorMethods.mean_and_epistemic
 
     def _law(
@@ -45,19 +39,3 @@ class ApproximatePosterior(Posterior):
         neighbors = isinstance(self.smoother, NeighborSmoother)
         kind = NeighborDistribution if neighbors else PredictiveDistribution
         return kind(self, X, of, verbose, noise_scale)
-
-    def mean_and_covariance(self, X: Array) -> tuple[Array, Array]:
-        """Estimate of f, and the covariance of the function values at the rows of X, (m, m) or (m, m, n_y)."""
-        smoother: Any = self.smoother
-        mean, weights, model = smoother.evaluate_jointly(X)
-        if isinstance(smoother, NeighborSmoother):
-            rows, sparse = smoother.joint_weights(X)
-            columns = sparse.toarray() * smoother.scale[rows]
-            noise: FloatArray = self.noise.var() * columns @ columns.T
-        else:
-            noise = self.noise_covariance(weights)
-        return self.outputs(mean), self._variances(model + noise)
-
-    def chaos(self, X: FloatArray) -> Any:  # noqa: ARG002
-        """Raise an error: an approximation has no germ per sample."""
-        return self.smoother.places
