@@ -224,3 +224,15 @@ def test_variances_of_features_do_not_depend_on_units(unit, scale, trend):
         return [mean / unit, *(part / unit**2 for part in (found.noise, found.model, found.computational))]
 
     np.testing.assert_allclose(parts(unit, scale), parts(1.0, 1.0), rtol=1e-5, atol=1e-5)
+
+
+def test_warnings_of_approximations_point_at_the_call(monkeypatch):
+    X, y, _ = data(n=60)
+    with pytest.warns(UserWarning, match="60 rows") as found:
+        model(Features(80, n_audits=8)).fit(X, y)
+    assert found[0].filename == __file__
+    for module in (limits, condition):
+        monkeypatch.setattr(module, "EXACT_PLACES", 10)
+    with pytest.warns(UserWarning, match="approximate: ") as found:
+        model("auto").fit(X, y)
+    assert found[0].filename == __file__

@@ -1,8 +1,7 @@
 """From checked data to a fitted model, for every kind of estimate; adding and removing samples."""
 
 from .exact import PASSES
-from .fit import fit
-from .large import fit_stream
+from .fit import fit, fit_stream
 from .updates import add, drop
 
 __all__ = ["PASSES", "add", "drop", "fit", "fit_stream"]

@@ -130,7 +130,7 @@ def condition(
     """Condition on the data, with everything else known; data with a count of equal samples have been carried already."""
     kernel, noise, level, transform = known
     if count is None:
-        outputs, scale = carried(inputs, outputs, scale, known)
+        outputs, scale = carried(inputs, outputs, scale, level, transform)
     if not is_linear(model.loss, model.inference):
         _fit_beyond(model, known, inputs, outputs, scale)
         return
@@ -201,13 +201,17 @@ def is_separate(model: Any) -> bool:
 
 
 def carried(
-    inputs: Array, outputs: FloatArray, scale: FloatArray, model: Any
+    inputs: Array,
+    outputs: FloatArray,
+    scale: FloatArray,
+    level: NoiseLevel | None,
+    transform: Transform | None,
 ) -> tuple[FloatArray, FloatArray]:
     """Outputs on the scale of the model, and noise scales that include its level."""
-    if model.transform is not None:
-        model.transform.check(outputs)
-        outputs = model.transform(outputs)
-    if model.level is not None:
-        values = checked_level(model.level(arrays.as_numpy(inputs)), inputs.shape[0])
+    if transform is not None:
+        transform.check(outputs)
+        outputs = transform(outputs)
+    if level is not None:
+        values = checked_level(level(arrays.as_numpy(inputs)), inputs.shape[0])
         scale = scale * values if scale.ndim == 1 else scale * values[:, None]
     return outputs, scale

@@ -15,7 +15,7 @@ from ..posterior import Posterior, SeparateOutputs
 from ..smoother.updates import extended, without
 from ..validation import centered_targets, check_independent, check_outputs, regularizer_of
 from .exact import carried
-from .large import check_unscaled
+from .fit import check_unscaled
 
 __all__ = ["add", "drop"]
 
@@ -47,7 +47,7 @@ def _extended(
             )
         check_independent(old.scale, scale)
         _check_exact_inputs(posterior)
-    outputs, scale = carried(inputs, outputs, scale, posterior)
+    outputs, scale = carried(inputs, outputs, scale, posterior.level, posterior.transform)
     targets = centered_targets(outputs, scale, posterior.noise.mean(), posterior.output_scale)
     if not approximate:
         regularizer = regularizer_of(ridge, scale, posterior.noise.var())[0]

@@ -2,7 +2,7 @@
 
 from .approximation import EXACT_PLACES, Actions, Approximation, Features, Neighbors, as_approximation
 from .collapse import collapse
-from .condition import ApproximateSmoother, extended, fit, is_small
+from .condition import ApproximateSmoother, extended, is_small
 from .features import FeatureSmoother
 from .inducing import CANDIDATES
 from .nearest import Neighborhood
@@ -24,6 +24,5 @@ __all__ = [
     "as_approximation",
     "collapse",
     "extended",
-    "fit",
     "is_small",
 ]
