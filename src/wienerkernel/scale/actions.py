@@ -19,6 +19,7 @@ from ..smoother.samples import Samples
 from ..smoother.trend import Trend, check_determined
 from .approximation import Actions
 from .device import krige
+from .inducing import greedy
 from .neighbors import Evaluation, LeftOut, SampleSmoother
 
 __all__ = ["ActionSmoother", "action_matrix"]
@@ -41,27 +42,13 @@ def action_matrix(actions: Actions, kernel: Kernel, X: FloatArray) -> FloatArray
     if actions.kind == "subset":
         rows = np.random.default_rng(actions.random_state).permutation(n)[:number]
     else:
-        rows = _pivots(kernel(X), number)
+        K = kernel(X)
+        pivots = greedy(K, number, 1e-12 * float(np.max(np.diagonal(K))))
+        # the function is known at the others, but their noise is not averaged
+        rows = np.append(pivots, np.setdiff1d(np.arange(n), pivots))[:number]
     matrix = np.zeros((n, len(rows)))
     matrix[rows, np.arange(len(rows))] = 1.0
     return matrix
-
-
-def _pivots(K: FloatArray, number: int) -> IntArray:
-    """Rows of a partial Cholesky factorization, each of the largest variance given the previous ones, then the others."""
-    rest, columns, pivots = np.diagonal(K).copy(), np.zeros((len(K), number)), []
-    smallest = 1e-12 * rest.max()
-    for j in range(number):
-        pivot = int(np.argmax(rest))
-        if rest[pivot] <= smallest:
-            break
-        columns[:, j] = (K[:, pivot] - columns[:, :j] @ columns[pivot, :j]) / np.sqrt(rest[pivot])
-        pivots.append(pivot)
-        rest = np.maximum(rest - columns[:, j] ** 2, 0.0)
-        rest[pivots] = 0.0
-    # the function is known at the others, but their noise is not averaged
-    others = np.setdiff1d(np.arange(len(K)), pivots)
-    return np.concatenate([np.array(pivots, dtype=np.intp), others])[:number]
 
 
 @dataclass(frozen=True)

@@ -84,6 +84,11 @@ class FeatureSmoother(Shared):
         check_determined(own @ own.T, n, "rows of X")
         return factor
 
+    def _solve(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Features f at the rows of X, and z, (m, p + q)."""
+        f = self.inducing(X)
+        return f, cho_solve(self._factor, f.T).T
+
     @cached_property
     def coefficients(self) -> FloatArray:
         """Coefficients of the mean in terms of the features, (p + q, n_y)."""
@@ -114,8 +119,7 @@ class FeatureSmoother(Shared):
 
     def predict(self, X: FloatArray) -> Evaluation:
         """Predict at the rows of X (m, d)."""
-        f = self.inducing(X)
-        z = cho_solve(self._factor, f.T).T
+        f, z = self._solve(X)
         gain, model, error, rest = self._parts(X, f, z, np.ones(len(X)))
         total = self.ridge * gain + model
         return Evaluation(
@@ -134,8 +138,7 @@ class FeatureSmoother(Shared):
         """
         own = self.sums.rows
         X, y, scale = own.X[rows], own.y[rows], own.scale[rows]
-        f = self.inducing(X)
-        z = cho_solve(self._factor, f.T).T
+        f, z = self._solve(X)
         leverage = np.einsum("ij,ij->i", f, z) / scale**2
         factor = 1 / (1 - leverage)
         z *= factor[:, None]
@@ -186,8 +189,7 @@ class FeatureSmoother(Shared):
 
     def evaluate_jointly(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Mean (m, n_y), weights (m, J) and the covariance of f(x) - a(x)'f(X), (m, m); its diagonal estimates P2."""
-        f = self.inducing(X)
-        z = cho_solve(self._factor, f.T).T
+        f, z = self._solve(X)
         inside = self.ridge * z[:, : self.inducing.number]
         at_points, of_data = self._projected
         error = self.audit(X) - f[:, : self.inducing.number] @ at_points - z @ of_data

@@ -15,7 +15,7 @@ from ..kernels import Kernel
 from ..kernels.tiles import CrossKernel
 from ..smoother.trend import Trend
 
-__all__ = ["Inducing", "choose_inducing"]
+__all__ = ["CANDIDATES", "Inducing", "choose_inducing", "greedy"]
 
 CANDIDATES = 4
 """Rows among which the inducing points are chosen, in numbers of points."""
@@ -31,15 +31,9 @@ SMALLEST = 1e-10
 
 @dataclass(frozen=True)
 class Inducing:
-    """Inducing points, with the trend's basis functions as further features.
+    """Inducing ``points`` (p, d), with the trend's basis functions as further features.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    points : ndarray of shape (p, d)
-    factor : ndarray of shape (p, p)
-        Cholesky factor of the kernel at the points, C-ordered.
-    trend : Trend
+    ``factor`` (p, p), in C order, is the Cholesky factor of the kernel at the points.
     """
 
     kernel: Kernel
@@ -107,7 +101,7 @@ def choose_inducing(
         block = np.argsort(-rest, kind="stable")[: min(BLOCK, len(rest))]
         known = factor[:, :done]
         among = kernel(candidates[block]) - known[block] @ known[block].T
-        chosen = _greedy(among, max(ENOUGH * rest.max(), smallest))[: factor.shape[1] - done]
+        chosen = greedy(among, factor.shape[1] - done, max(ENOUGH * rest.max(), smallest))
         taken = block[chosen]
         columns = kernel(candidates, candidates[taken]) - known @ known[taken].T
         corner = np.linalg.cholesky(among[np.ix_(chosen, chosen)])
@@ -121,15 +115,14 @@ def choose_inducing(
     return Inducing(kernel, points, lower, Trend(trend, points))
 
 
-def _greedy(covariance: FloatArray, least: float) -> IntArray:
-    """Indices chosen one by one, each of the largest variance given the previous ones, while that is ``least``."""
-    rest, chosen = np.diagonal(covariance).copy(), []
-    columns: list[FloatArray] = []
-    while rest.max() >= least:
-        pivot = int(np.argmax(rest))
-        column = covariance[:, pivot] - sum(other * other[pivot] for other in columns)
-        columns.append(column / np.sqrt(rest[pivot]))
+def greedy(covariance: FloatArray, number: int, least: float) -> IntArray:
+    """At most ``number`` indices, each of the largest variance given the previous ones, while that is above ``least``."""
+    rest, columns = np.diagonal(covariance).copy(), np.zeros((len(covariance), number))
+    chosen: list[int] = []
+    while len(chosen) < number and rest.max() > least:
+        j, pivot = len(chosen), int(np.argmax(rest))
+        columns[:, j] = (covariance[:, pivot] - columns[:, :j] @ columns[pivot, :j]) / np.sqrt(rest[pivot])
         chosen.append(pivot)
-        rest = rest - columns[-1] ** 2
+        rest -= columns[:, j] ** 2
         rest[chosen] = 0.0
     return np.array(chosen, dtype=np.intp)

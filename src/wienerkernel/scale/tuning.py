@@ -44,15 +44,9 @@ SHORTER = (0.0, 1.0, 2.0)
 
 @dataclass(frozen=True)
 class NeighborScore:
-    """Sum of log densities of samples given their neighbors, as a function of the parameters.
+    """Sum of log densities of the samples ``data`` given their neighbors, as a function of the parameters.
 
-    Parameters
-    ----------
-    data : Data
-        The scored samples.
-    X, y, scale : ndarray of shape (b, N + 1, d), (b, N + 1, n_y), (b, N + 1)
-        Neighbors of each sample, and the sample itself last.
-    parameters : Parameters
+    X (b, N + 1, d), y (b, N + 1, n_y) and scale (b, N + 1) are those of the neighbors, and of the sample itself last.
     """
 
     data: Data
