@@ -18,7 +18,7 @@ from .._typing import FloatArray, IntArray, RandomState
 from ..backend.linalg import NotPositiveDefiniteError
 from ..kernels import Kernel
 from ..law import LinearCombination
-from ..noise import Noise, SmoothedResiduals
+from ..noise import SmoothedResiduals
 from ..noise.base import as_generator
 from ..noise.family import Family, ScaledShape, noise_model
 from ..smoother.trend import Trend
@@ -96,13 +96,10 @@ class NeighborScore:
         y = self.y - noise.mean() * self.scale[..., None]
         try:
             solved = np.linalg.solve(S, np.concatenate([unit, y, H], axis=2))
-            if H.shape[2]:
-                AH = solved[..., 1 + n_outputs :]
-                information = np.swapaxes(H, 1, 2) @ AH
-                solved = solved[..., : 1 + n_outputs]
-                # the pseudo-inverse: the neighborhood need not determine all coefficients of the trend
-                inverse = np.linalg.pinv(information, rcond=1e-12, hermitian=True)
-                solved = solved - AH @ (inverse @ (np.swapaxes(H, 1, 2) @ solved))
+            solved, AH = solved[..., : 1 + n_outputs], solved[..., 1 + n_outputs :]
+            # the pseudo-inverse: the neighborhood need not determine all coefficients of the trend
+            inverse = np.linalg.pinv(H.mT @ AH, rcond=1e-12, hermitian=True)
+            solved = solved - AH @ (inverse @ (H.mT @ solved))
         except np.linalg.LinAlgError as error:
             raise NotPositiveDefiniteError(str(error)) from error
         c, alpha = solved[..., 0], solved[..., 1:]
@@ -196,12 +193,14 @@ def _shapes(
     """Values with the shapes that maximize the log density of residuals under their exact laws."""
     shapes = parameters.shapes
 
-    def loss(free: FloatArray) -> float:
+    def at(free: FloatArray) -> FloatArray:
         point = values.copy()
         point[shapes] = np.clip(free, low[shapes], high[shapes])
-        noise: Noise = parameters.noise_at(point)
-        smoother = _smoother(data, parameters, point)
-        found = smoother.left_out(rows)
+        return point
+
+    def loss(free: FloatArray) -> float:
+        point = at(free)
+        noise, found = parameters.noise_at(point), _smoother(data, parameters, point).left_out(rows)
         law = LinearCombination(
             noise,
             found.weights,
@@ -215,6 +214,4 @@ def _shapes(
     starts = np.linspace(low[shapes], high[shapes], 7)[1:-1]
     best = min(starts, key=loss)
     result = minimize(loss, best, method="Nelder-Mead", options={"xatol": 0.02, "fatol": 0.1, "maxfev": 60})
-    found = values.copy()
-    found[shapes] = np.clip(result.x, low[shapes], high[shapes])
-    return found
+    return at(result.x)
