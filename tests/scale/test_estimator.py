@@ -236,3 +236,29 @@ def test_warnings_of_approximations_point_at_the_call(monkeypatch):
     with pytest.warns(UserWarning, match="approximate: ") as found:
         model("auto").fit(X, y)
     assert found[0].filename == __file__
+
+
+@pytest.mark.parametrize("approximation", [Neighbors(10), Features(10, n_audits=8)], ids=repr)
+def test_samples_with_correlated_noise_are_not_added(approximation):
+    X, y, _ = data(n=60)
+    found = model(approximation).fit(X, y)
+    with pytest.raises(ValueError, match="correlated noise"):
+        found.partial_fit(X[:2], y[:2], np.eye(2))
+
+
+@pytest.mark.parametrize("trend", [None, "linear"])
+def test_the_gradient_of_the_score_by_neighbors_is_that_of_its_value(trend):
+    from scipy.optimize import approx_fprime
+
+    from wienerkernel.noise.family import noise_model
+    from wienerkernel.tuning.data import Data, Parameters
+
+    X, y, _ = data(n=100, n_outputs=2)
+    samples = Data(X, y, np.linspace(0.5, 2.0, 100), trend=trend)
+    parameters = Parameters(2.0 * RBF((1.0, 2.0)), noise_model("norm"))
+    values = np.append(parameters.kernel.theta, -0.5)
+    smoother = scale_tuning._smoother(samples, parameters, values)
+    score = scale_tuning.NeighborScore.of(samples, np.arange(20), smoother, parameters)
+    value, gradient = score(values)
+    assert value == score.value(values)
+    np.testing.assert_allclose(gradient, approx_fprime(values, score.value), rtol=1e-4, atol=1e-4)

@@ -39,24 +39,22 @@ def _extended(
     """The posterior with more samples."""
     smoother: Any = posterior.smoother
     approximate = isinstance(posterior, at_scale.ApproximatePosterior)
+    check_independent(smoother.samples.scale, scale)
     if not approximate:
-        old = smoother.samples
-        if arrays.library(inputs) != arrays.library(old.places):
+        library = arrays.library(smoother.samples.places)
+        if arrays.library(inputs) != library:
             raise TypeError(
-                f"X must be an array of {arrays.library(old.places)}, like those that the model was fitted with, got {type(inputs)}"
+                f"X must be an array of {library}, like those that the model was fitted with, got {type(inputs)}"
             )
-        check_independent(old.scale, scale)
         _check_exact_inputs(posterior)
     outputs, scale = carried(inputs, outputs, scale, posterior.level, posterior.transform)
     targets = centered_targets(outputs, scale, posterior.noise.mean(), posterior.output_scale)
-    if not approximate:
-        regularizer = regularizer_of(ridge, scale, posterior.noise.var())[0]
-        return replace(posterior, smoother=extended(smoother, inputs, regularizer, scale, targets))
-    if ridge is not None:
+    if approximate and ridge is not None:
         check_unscaled((inputs, outputs, scale))
-    rho2 = posterior.noise.var() if ridge is None else ridge
-    smoother = at_scale.extended(smoother, inputs, targets, scale, rho2)
-    return replace(posterior, smoother=smoother)
+    regularizer = regularizer_of(ridge, scale, posterior.noise.var())[0]
+    grow: Any = at_scale.extended if approximate else extended
+    grown = grow(smoother, inputs, regularizer, scale, targets)
+    return replace(posterior, smoother=grown)
 
 
 def drop(model: Any, posterior: Any, rows: ArrayLike) -> None:

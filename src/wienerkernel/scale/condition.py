@@ -109,14 +109,14 @@ def condition(
 
 
 def extended(
-    smoother: ApproximateSmoother, X: FloatArray, targets: FloatArray, scale: FloatArray, ridge: float
+    smoother: ApproximateSmoother, X: Array, regularizer: FloatArray, scale: FloatArray, targets: FloatArray
 ) -> ApproximateSmoother:
     """Add samples; inducing points stay as they are."""
     if isinstance(smoother, ActionSmoother):
         raise TypeError("a model with given actions cannot be extended: fit all samples at once")
     X = arrays.as_numpy(X)
     if isinstance(smoother, NeighborSmoother):
-        more = {"X": X, "targets": targets, "regularizer": ridge * scale**2, "scale": scale}
+        more = {"X": X, "targets": targets, "regularizer": regularizer, "scale": scale}
         rows: Any = {name: np.concatenate([getattr(smoother, name), part]) for name, part in more.items()}
         device = smoother.on_device
         device = None if device is None else arrays.like(rows["X"], device)
