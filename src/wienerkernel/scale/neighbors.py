@@ -283,18 +283,13 @@ class NeighborSmoother(SampleSmoother):
 
     def predict_from(self, X: FloatArray, neighbors: IntArray) -> Evaluation:
         """Predict at the rows of X (m, d) from given samples (m, N)."""
-        weights, total, half = (self._weigh_each if self.on_device is None else self._weigh_batches)(
-            X, neighbors
-        )
+        if self.on_device is None:
+            weights, total, half = self._weigh_each(X, neighbors)
+        else:
+            near, regularizer = self.X[neighbors], self.regularizer[neighbors]
+            basis = self._basis(X), self._basis_of(neighbors)
+            weights, total, half = device.weigh(self.kernel, X, near, regularizer, *basis, self.on_device)
         return self._evaluation(neighbors, weights, total, half - total)
-
-    def _weigh_batches(self, X: FloatArray, neighbors: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The same as `_weigh_each`, on a GPU."""
-        near = self.X[neighbors]
-        regularizer = self.regularizer[neighbors]
-        return device.weigh(
-            self.kernel, X, near, regularizer, self._basis(X), self._basis_of(neighbors), self.on_device
-        )
 
     def _weigh_each(self, X: FloatArray, neighbors: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Weights (m, N), V + P2 (m,), and V + P2 of the nearer half of the neighbors (m,)."""
