@@ -17,7 +17,6 @@ __all__ = [
     "as_float64",
     "as_numpy",
     "block",
-    "blocked_above",
     "chunk",
     "contiguous",
     "copy",
@@ -174,13 +173,6 @@ def add_covariance(matrix: Array, covariance: Array) -> Array:
         return set_diagonal(matrix, diagonal(matrix) + covariance)
     matrix += covariance
     return matrix
-
-
-def blocked_above(matrix: Array, numpy_limit: int) -> float:
-    """Largest matrix that is factorized in one call; torch's routine would copy a larger one."""
-    if is_numpy(matrix):
-        return numpy_limit
-    return TORCH_BLOCK if library(matrix) == "torch" else np.inf
 
 
 def block(x: Array, numpy_block: int) -> int:

@@ -54,7 +54,9 @@ def cholesky(matrix: Array) -> Array:
         msg = "the kernel matrix has NaN or infinite entries on its diagonal; check the kernel's hyperparameters"
         raise NotPositiveDefiniteError(msg)
     n = matrix.shape[0]
-    if n <= arrays.blocked_above(matrix, BLOCKED_ABOVE):
+    # torch's routine would copy a larger matrix
+    limits = {"numpy": BLOCKED_ABOVE, "torch": arrays.TORCH_BLOCK}
+    if n <= limits.get(arrays.library(matrix), n):
         return _factor(matrix, 0)
     step = arrays.block(matrix, BLOCK)
     for a in arrays.slices(n, step):
