@@ -35,6 +35,12 @@ __all__ = [
 
 PRECISIONS = ("float64", "float32", "mixed")
 
+NOT_NUMBERS = (
+    (("date", "period"), "dates", "(t - t.min()) / pd.Timedelta(days=1)"),
+    (("timedelta", "duration"), "durations", "t / pd.Timedelta(days=1)"),
+)
+"""Beginnings of the names of dtypes, what they are, and how they become numbers."""
+
 SMALLEST = 1e-150
 """Smallest magnitude whose square, and the reciprocal of that, are normal numbers in float64."""
 
@@ -135,8 +141,7 @@ def regularizer_of(ridge: Any, scale: FloatArray, variance: float) -> tuple[Floa
     if ridge is None:
         regularizer = (scale**2 if scale.ndim == 1 else scale @ scale.T) * variance
     elif isinstance(ridge, Real) and 0 < float(ridge) < np.inf:
-        diagonal = np.full(len(scale), float(ridge))
-        regularizer = diagonal if scale.ndim == 1 else np.diag(diagonal)
+        regularizer = float(ridge) * (np.ones(len(scale)) if scale.ndim == 1 else np.eye(len(scale)))
     else:
         raise ValueError(f"ridge must be a positive number, or None for the noise variance, got {ridge!r}")
     entries = regularizer if regularizer.ndim == 1 else np.diagonal(regularizer)
@@ -200,37 +205,24 @@ def _check_array_api(estimator: Any, X: Array, reset: bool) -> Array:
     return inputs
 
 
-def _check_array_api_outputs(X: Array, y: Any) -> FloatArray:
-    """Outputs (n,) or (n, n_y) for inputs of another library, as a NumPy array."""
-    values = arrays.as_numpy(y) if arrays.is_array_api(y) else y
-    _, outputs = check_X_y(np.zeros((X.shape[0], 1)), values, multi_output=True, y_numeric=True)
-    return np.asarray(outputs, dtype=np.float64)
-
-
 def check_data(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[Array, FloatArray]:
     """Inputs (n, d) in their own library and outputs in NumPy, both checked as scikit-learn does."""
     check_choice("dtype", estimator.dtype, PRECISIONS)
     if arrays.is_array_api(X):
-        inputs, outputs = _check_array_api(estimator, X, reset), _check_array_api_outputs(X, y)
+        inputs = _check_array_api(estimator, X, reset)
+        values, rows = arrays.as_numpy(y) if arrays.is_array_api(y) else y, np.zeros((X.shape[0], 1))
+        outputs = check_X_y(rows, values, multi_output=True, y_numeric=True)[1].astype(np.float64, copy=False)
         check_size("y", outputs)
-        inputs = arrays.copy(inputs) if reset else inputs
-        return inputs, outputs
+        return arrays.copy(inputs) if reset else inputs, outputs
     if not reset and is_plain(estimator, X) and _is_plain_vector(y, len(X)):
         return X, y
     _check_kinds(X)
     _check_kinds(y, "y")
     if reset:
         _remember_targets(estimator, y)
-    inputs, outputs = validate_data(  # a copy: the user may change X later
-        estimator,
-        X,
-        y,
-        dtype=precision(estimator),
-        multi_output=True,
-        y_numeric=True,
-        reset=reset,
-        copy=reset,
-    )
+    options = {"dtype": precision(estimator), "multi_output": True, "y_numeric": True}
+    # a copy: the user may change X later
+    inputs, outputs = validate_data(estimator, X, y, **options, reset=reset, copy=reset)
     outputs = np.asarray(outputs, dtype=np.float64)
     check_size("X", inputs, precision(estimator))
     check_size("y", outputs)
@@ -243,33 +235,24 @@ def _check_kinds(values: Any, what: str = "X") -> None:
     kinds = zip(values.columns, values.dtypes, strict=True) if table else [("", getattr(values, "dtype", ""))]
     for name, dtype in kinds:
         where, kind = f"column {str(name)!r} of {what}" if table else what, str(dtype).lower()
-        if kind.startswith(("date", "period")):
-            msg = f"{where} has dates: convert them to numbers, such as (t - t.min()) / pd.Timedelta(days=1)"
-            raise ValueError(msg)
-        if kind.startswith(("timedelta", "duration")):
-            raise ValueError(
-                f"{where} has durations: convert them to numbers, such as t / pd.Timedelta(days=1)"
-            )
-        texts = kind in ("str", "string", "category") or (
-            kind == "object" and table and _has_texts(values[name])
+        for prefixes, found, how in NOT_NUMBERS:
+            if kind.startswith(prefixes):
+                raise ValueError(f"{where} has {found}: convert them to numbers, such as {how}")
+        has_texts = kind in ("str", "string", "category") or (
+            kind == "object" and table and any(isinstance(value, str) for value in values[name])
         )
-        if table and texts:
-            msg = f"{where} has texts: encode them, such as by sklearn.preprocessing.OneHotEncoder"
-            raise ValueError(msg)
-
-
-def _has_texts(values: Any) -> bool:
-    return any(isinstance(value, str) for value in values)
+        if table and has_texts:
+            raise ValueError(
+                f"{where} has texts: encode them, such as by sklearn.preprocessing.OneHotEncoder"
+            )
 
 
 def _remember_targets(estimator: Any, y: Any) -> None:
     """Keep the names of a Series or DataFrame y as ``target_names_in_``."""
     estimator.__dict__.pop("target_names_in_", None)
-    found = getattr(y, "columns", None)
-    if found is None:
-        found = [y.name] if isinstance(getattr(y, "name", None), str) else []
-    if len(found) and all(isinstance(name, str) for name in found):
-        estimator.target_names_in_ = np.array(list(found), dtype=object)
+    found = list(getattr(y, "columns", [getattr(y, "name", None)]))
+    if found and all(isinstance(name, str) for name in found):
+        estimator.target_names_in_ = np.array(found, dtype=object)
 
 
 def check_query(estimator: Any, X: Any) -> Array:
