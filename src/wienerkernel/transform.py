@@ -15,7 +15,6 @@ from ._typing import FloatArray
 
 __all__ = ["BoxCox", "Custom", "Transform", "YeoJohnson", "as_transform"]
 
-NAMES = ("log", "box-cox", "yeo-johnson")
 STEP = 1e-5
 NONE = 1.0
 """Exponent of a transform that changes nothing but the units."""
@@ -191,16 +190,15 @@ class Custom(Transform):
         return self
 
 
+NAMES = {"log": BoxCox(0.0, free=False), "box-cox": BoxCox(), "yeo-johnson": YeoJohnson()}
+
+
 def as_transform(transform: Any) -> Transform | None:
     """The transform given by its name or its functions; None for none."""
     if transform is None or isinstance(transform, Transform):
         return transform
-    if transform == "log":
-        return BoxCox(0.0, 1.0, free=False)
-    if transform == "box-cox":
-        return BoxCox()
-    if transform == "yeo-johnson":
-        return YeoJohnson()
+    if isinstance(transform, str) and transform in NAMES:
+        return NAMES[transform]
     if isinstance(transform, tuple) and len(transform) == 3 and all(map(callable, transform)):
         return Custom(*transform)
     raise ValueError(
