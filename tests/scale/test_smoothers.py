@@ -317,3 +317,12 @@ def test_kernels_are_learned_where_neighborhoods_do_not_determine_the_trend():
     model = WienerKernelRegressor(kernel, noise="norm", trend="linear", approximation=Neighbors(50))
     found = model.fit(X, y[:, 0]).predict(query)
     assert_allclose(found, query @ [0.3, 2.0], atol=0.2)
+
+
+@pytest.mark.parametrize("on_device", [False, True])
+def test_a_ridge_too_small_for_the_neighbors_is_an_error_with_remedies(on_device):
+    X, one = np.zeros((20, 2)), np.ones(20)
+    data = pytest.importorskip("torch").asarray(X) if on_device else None
+    smoother = NeighborSmoother(RBF(1.0), X, one[:, None], 1e-30 * one, one, None, 8, data)
+    with pytest.raises(NotPositiveDefiniteError, match="raise the ridge"):
+        smoother.predict(X[:3])

@@ -23,6 +23,7 @@ __all__ = [
     "add_outer",
     "cholesky",
     "eigh",
+    "factorized",
     "inverse_from_cholesky",
     "matmul",
     "solve_lower",
@@ -57,10 +58,10 @@ def cholesky(matrix: Array) -> Array:
     # torch's routine would copy a larger matrix
     limits = {"numpy": BLOCKED_ABOVE, "torch": arrays.TORCH_BLOCK}
     if n <= limits.get(arrays.library(matrix), n):
-        return _factor(matrix, 0)
+        return factorized(matrix)
     step = arrays.block(matrix, BLOCK)
     for a in arrays.slices(n, step):
-        corner = _factor(arrays.contiguous(matrix[a, a]), a.start)
+        corner = factorized(arrays.contiguous(matrix[a, a]), a.start)
         matrix[a, a] = corner
         panel = solve_lower(corner, arrays.contiguous(matrix[a.stop :, a]))
         matrix[a.stop :, a] = panel
@@ -71,7 +72,8 @@ def cholesky(matrix: Array) -> Array:
     return matrix
 
 
-def _factor(matrix: Array, offset: int) -> Array:
+def factorized(matrix: Array, offset: int = 0) -> Array:
+    """The same in one call, for a matrix whose rows are numbered from ``offset``, or for several (b, n, n) in torch."""
     if arrays.is_numpy(matrix):
         potrf: Any = get_lapack_funcs("potrf", (matrix,))
         # The transpose of a C-ordered array is Fortran-ordered without a copy: its upper triangle is our lower one.
@@ -96,7 +98,7 @@ def _array_api_factor(matrix: Array) -> tuple[Any, int | None]:
         import torch
 
         factor, info = torch.linalg.cholesky_ex(matrix)
-        return factor, int(info) - 1
+        return factor, int(info.max()) - 1
     xp = arrays.namespace(matrix)
     whole = xp.tril(matrix)
     whole = whole + xp.tril(matrix, k=-1).T

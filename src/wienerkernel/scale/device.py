@@ -8,6 +8,7 @@ import numpy as np
 
 from .._typing import Array, FloatArray, IntArray
 from ..backend import arrays
+from ..backend.linalg import factorized
 from ..kernels import Kernel
 
 __all__ = ["krige", "nearest", "weigh"]
@@ -53,7 +54,7 @@ def weigh(
     for part in arrays.slices(len(X), BATCH):
         matrix, cross = _kernel_blocks(kernel, on_device(X[part]), on_device(near[part]))
         matrix.diagonal(dim1=1, dim2=2).add_(on_device(regularizer[part]))
-        factor = torch.linalg.cholesky(matrix)
+        factor = factorized(matrix)
         sides = torch.concat([cross[:, None, :], on_device(near_basis[part]).mT], dim=1)
         sides = torch.linalg.solve_triangular(factor, sides.mT, upper=False).mT
         prior, h = on_device(kernel.diag(X[part])), on_device(basis[part])
