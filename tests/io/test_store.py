@@ -48,9 +48,12 @@ from wienerkernel import (
 from wienerkernel.io import files
 from wienerkernel.io.files import atomic_write
 from wienerkernel.io.store import FormatError, archive, load, save
-from wienerkernel.io.store.smoother import packed, unpacked
+from wienerkernel.io.store.nodes import packed, unpacked
 from wienerkernel.noise import ScipyNoise
 from wienerkernel.transform import BoxCox
+
+SMOOTHER = "posteriors.0.smoother"
+SAMPLES = f"{SMOOTHER}.samples"
 
 KERNELS = {
     "rbf": RBF(0.7),
@@ -644,7 +647,8 @@ def npy(values):
 
 
 def changed_array(content, name, change):
-    members = members_of(content)
+    """Change an array of the posterior."""
+    members, name = members_of(content), f"posteriors.0.{name}"
     members[f"{name}.npy"] = npy(change(np.load(io.BytesIO(members[f"{name}.npy"]))))
     return archive_of(members.items())
 
@@ -660,7 +664,7 @@ def test_bad_scales_of_the_outputs_are_refused(scale, tmp_path):
     model = WienerKernelRegressor(RBF(0.7), noise="norm(0, 1)", tuning=None).fit(*data(n_outputs=2))
     save(model, tmp_path / "model.wk")
     content = (tmp_path / "model.wk").read_bytes()
-    refused(changed_tree(content, lambda tree: tree.update(output_scale=scale)), tmp_path, "output_scale")
+    refused(changed_tree(content, set_in_posterior("output_scale", scale)), tmp_path, "output_scale")
 
 
 def test_truncated_files_are_refused(saved, tmp_path):
@@ -751,7 +755,7 @@ def test_arrays_that_claim_what_they_do_not_hold_are_refused(header, saved, tmp_
     members = members_of(saved[1])
     text = header.encode() + b"\n"
     data = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + b"\x00" * 144
-    refused(archive_of({**members, "places.npy": data}.items()), tmp_path)
+    refused(archive_of({**members, f"{SAMPLES}.places.npy": data}.items()), tmp_path)
 
 
 def test_pickled_objects_are_never_unpickled(saved, tmp_path):
@@ -761,7 +765,7 @@ def test_pickled_objects_are_never_unpickled(saved, tmp_path):
 
     file = io.BytesIO()
     np.save(file, np.array([Boom()], dtype=object), allow_pickle=True)
-    refused(archive_of({**members_of(saved[1]), "places.npy": file.getvalue()}.items()), tmp_path)
+    refused(archive_of({**members_of(saved[1]), f"{SAMPLES}.places.npy": file.getvalue()}.items()), tmp_path)
     refused(pickle.dumps(Boom()), tmp_path)
     assert not (tmp_path / "executed").exists()
 
@@ -794,13 +798,13 @@ def test_unknown_missing_and_repeated_members_are_refused(saved, tmp_path):
         "more.npy belongs to no part",
     )
     refused(
-        archive_of([item for item in members.items() if item[0] != "targets.npy"]),
+        archive_of([item for item in members.items() if item[0] != f"{SMOOTHER}.targets.npy"]),
         tmp_path,
-        "there is no targets.npy",
+        "there is no .*targets.npy",
     )
     refused(archive_of([item for item in members.items() if item[0] != "model.json"]), tmp_path, "model.json")
     with pytest.warns(UserWarning, match="Duplicate"):
-        twice = archive_of([*members.items(), ("targets.npy", npy(np.zeros(2)))])
+        twice = archive_of([*members.items(), (f"{SMOOTHER}.targets.npy", npy(np.zeros(2)))])
     refused(twice, tmp_path, "twice")
 
 
@@ -852,58 +856,62 @@ def set_at(*path_and_value):
     return change
 
 
+def set_in_posterior(*path_and_value):
+    return set_at("posteriors", 0, *path_and_value)
+
+
 SCIPY = {"kind": "scipy", "law": "norm", "args": [], "kwds": {}}
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        set_at("kernel", "kind", "os.system"),
-        set_at("further", None),
-        set_at("further", {}),
-        set_at("further", [None]),
-        set_at("kernel", None),
-        set_at("kernel", "k1", []),
-        set_at("kernel", "k2", "length_scale", "rm -rf"),
-        set_at("kernel", "k2", "length_scale", -1.0),
-        set_at("kernel", "k2", "length_scale", {"a": 1}),
-        set_at("kernel", "k2", "length_scale", [1.0, 2.0, 3.0]),
-        set_at("kernel", "k2", "length_scale_bounds", "free"),
-        set_at("kernel", "k2", "more", 1.0),
-        set_at("kernel", {"kind": "power", "kernel": 1, "exponent": 2}),
-        set_at("noise", {**SCIPY, "law": "os.system"}),
-        set_at("noise", {**SCIPY, "law": "rv_continuous"}),
-        set_at("noise", {**SCIPY, "law": "__builtins__"}),
-        set_at("noise", {**SCIPY, "law": ["norm"]}),
-        set_at("noise", {**SCIPY, "kwds": {"scale": "1"}}),
-        set_at("noise", {**SCIPY, "kwds": {"scale": -1.0}}),
-        set_at("noise", {**SCIPY, "kwds": {"size": 10**9}}),
-        set_at("noise", {**SCIPY, "args": [[1.0, 2.0]]}),
-        set_at("noise", {**SCIPY, "args": [1.0] * 9}),
-        set_at("noise", {"kind": "__import__"}),
-        set_at("noise", "components", []),
-        set_at("noise", "components", 0, "values", {"array": "../../etc/passwd"}),
-        set_at("noise", "components", 0, "mean", "inf"),
-        set_at("noise", "components", 1, "normalized", "yes"),
-        set_at("noise", "weights", {"array": "places"}),
-        set_at("ridge", -1.0),
-        set_at("ridge", "1"),
-        set_at("single_output", 1),
-        set_at("ridge_is_noise_variance", "no"),
+        set_in_posterior("smoother", "kernel", "kind", "os.system"),
+        set_at("posteriors", None),
+        set_at("posteriors", {}),
+        set_at("posteriors", [None]),
+        set_in_posterior("smoother", "kernel", None),
+        set_in_posterior("smoother", "kernel", "k1", []),
+        set_in_posterior("smoother", "kernel", "k2", "length_scale", "rm -rf"),
+        set_in_posterior("smoother", "kernel", "k2", "length_scale", -1.0),
+        set_in_posterior("smoother", "kernel", "k2", "length_scale", {"a": 1}),
+        set_in_posterior("smoother", "kernel", "k2", "length_scale", [1.0, 2.0, 3.0]),
+        set_in_posterior("smoother", "kernel", "k2", "length_scale_bounds", "free"),
+        set_in_posterior("smoother", "kernel", "k2", "more", 1.0),
+        set_in_posterior("smoother", "kernel", {"kind": "power", "kernel": 1, "exponent": 2}),
+        set_in_posterior("noise", {**SCIPY, "law": "os.system"}),
+        set_in_posterior("noise", {**SCIPY, "law": "rv_continuous"}),
+        set_in_posterior("noise", {**SCIPY, "law": "__builtins__"}),
+        set_in_posterior("noise", {**SCIPY, "law": ["norm"]}),
+        set_in_posterior("noise", {**SCIPY, "kwds": {"scale": "1"}}),
+        set_in_posterior("noise", {**SCIPY, "kwds": {"scale": -1.0}}),
+        set_in_posterior("noise", {**SCIPY, "kwds": {"size": 10**9}}),
+        set_in_posterior("noise", {**SCIPY, "args": [[1.0, 2.0]]}),
+        set_in_posterior("noise", {**SCIPY, "args": [1.0] * 9}),
+        set_in_posterior("noise", {"kind": "__import__"}),
+        set_in_posterior("noise", "components", []),
+        set_in_posterior("noise", "components", 0, "values", {"array": "../../etc/passwd"}),
+        set_in_posterior("noise", "components", 0, "mean", "inf"),
+        set_in_posterior("noise", "components", 1, "basis", "normalized", "yes"),
+        set_in_posterior("noise", "weights", {"array": "places"}),
+        set_at("ridges", 0, -1.0),
+        set_at("ridges", 0, "1"),
+        set_in_posterior("single_output", 1),
+        set_in_posterior("ridge_is_noise_variance", "no"),
         set_at("feature_names", ["a"]),
         set_at("target_names", ["a", "b"]),
         set_at("feature_names", [1, 2]),
-        set_at("tuned", {}),
+        set_at("tuned", 0, {}),
         set_at("parameters", {}),
         set_at("parameters", "trend", ["constant"]),
         set_at("parameters", "noise", 3),
-        set_at("smoother", "trend", "cubic"),
-        set_at("smoother", "trend", ["constant"]),
-        set_at("smoother", "trend", True),
-        set_at("smoother", "width", 10**9),
-        set_at("smoother", "width", 1),
-        set_at("smoother", "targets", {"array": 3}),
-        set_at("smoother", "targets", {"array": "factor"}),
+        set_in_posterior("smoother", "trend", "cubic"),
+        set_in_posterior("smoother", "trend", ["constant"]),
+        set_in_posterior("smoother", "trend", True),
+        set_in_posterior("smoother", "width", 10**9),
+        set_in_posterior("smoother", "width", 1),
+        set_in_posterior("smoother", "targets", {"array": 3}),
+        set_in_posterior("smoother", "targets", {"array": "factor"}),
     ],
 )
 def test_hand_made_trees_are_refused(change, saved, tmp_path):
@@ -913,35 +921,35 @@ def test_hand_made_trees_are_refused(change, saved, tmp_path):
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        ("index", lambda a: a + 1),
-        ("index", lambda a: a - 1),
-        ("index", lambda a: 0 * a),
-        ("index", lambda a: a.astype(float)),
-        ("index", lambda a: a[:0]),
-        ("places", lambda a: a[:-1]),
-        ("places", lambda a: a[:0]),
-        ("places", lambda a: a[:, :0]),
-        ("places", lambda a: a[:, :1]),
-        ("places", lambda a: a * np.nan),
-        ("places", lambda a: a.astype(np.float32)),
-        ("row_regularizer", lambda a: 0 * a),
-        ("row_regularizer", np.diag),
-        ("row_regularizer", lambda a: a * np.inf),
-        ("scale", lambda a: a[:3]),
-        ("targets", lambda a: a[:, :0]),
-        ("targets", lambda a: np.hstack([a, a])),
-        ("targets", lambda a: a.T),
-        ("targets", lambda a: a * 1e300),
-        ("factor", lambda a: -a),
-        ("factor", lambda a: a[1:]),
-        ("factor", lambda a: np.zeros_like(a)),
+        ("smoother.samples.index", lambda a: a + 1),
+        ("smoother.samples.index", lambda a: a - 1),
+        ("smoother.samples.index", lambda a: 0 * a),
+        ("smoother.samples.index", lambda a: a.astype(float)),
+        ("smoother.samples.index", lambda a: a[:0]),
+        ("smoother.samples.places", lambda a: a[:-1]),
+        ("smoother.samples.places", lambda a: a[:0]),
+        ("smoother.samples.places", lambda a: a[:, :0]),
+        ("smoother.samples.places", lambda a: a[:, :1]),
+        ("smoother.samples.places", lambda a: a * np.nan),
+        ("smoother.samples.places", lambda a: a.astype(np.float32)),
+        ("smoother.samples.row_regularizer", lambda a: 0 * a),
+        ("smoother.samples.row_regularizer", np.diag),
+        ("smoother.samples.row_regularizer", lambda a: a * np.inf),
+        ("smoother.samples.scale", lambda a: a[:3]),
+        ("smoother.targets", lambda a: a[:, :0]),
+        ("smoother.targets", lambda a: np.hstack([a, a])),
+        ("smoother.targets", lambda a: a.T),
+        ("smoother.targets", lambda a: a * 1e300),
+        ("smoother.factor", lambda a: -a),
+        ("smoother.factor", lambda a: a[1:]),
+        ("smoother.factor", lambda a: np.zeros_like(a)),
         ("noise.weights", lambda a: -a),
         ("noise.weights", lambda a: 2 * a),
         ("noise.components.0.values", lambda a: a[::-1].copy()),
         ("noise.components.0.cumulative", lambda a: a[::-1].copy()),
         ("noise.components.0.weights", lambda a: 0 * a),
-        ("noise.components.1.beta", lambda a: -a),
-        ("noise.components.1.alpha", lambda a: np.append(a, a)),
+        ("noise.components.1.basis.beta", lambda a: -a),
+        ("noise.components.1.basis.alpha", lambda a: np.append(a, a)),
     ],
 )
 def test_arrays_that_do_not_belong_together_are_refused(name, change, saved, tmp_path):
@@ -954,34 +962,40 @@ RBF_NODE = {"kind": "rbf", "length_scale": 1.0, "length_scale_bounds": [0.1, 10.
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        (set_at("level", {}), "expected the entries"),
-        (set_at("level", "input"), "expected the entries"),
-        (set_at("level", None), "belongs to no part"),
-        (set_at("level", "more", 1.0), "expected the entries"),
-        (set_at("level", "kernel", None), "not a kernel"),
-        (set_at("level", "kernel", RBF_NODE), "does not belong to its kernel"),
-        (set_at("level", "kernel", "kind", "os.system"), "not a kernel"),
-        (set_at("level", "kernel", "length_scale", [1.0, 1.0, 1.0]), None),
-        (set_at("level", "weights", {"array": "level.points"}), "there is no level.points"),
-        (set_at("transform", {}), "not a transform"),
-        (set_at("transform", "log"), "not a transform"),
-        (set_at("transform", "kind", "os.system"), "not a transform"),
-        (set_at("transform", "lam", -0.1), "from 0 to 1"),
-        (set_at("transform", "lam", 1.1), "from 0 to 1"),
-        (set_at("transform", "lam", "nan"), "from 0 to 1"),
-        (set_at("transform", {"kind": "yeo_johnson", "lam": 2.5, "unit": 1.0, "free": True}), "from 0 to 2"),
-        (set_at("transform", "unit", 0.0), "expected a number"),
-        (set_at("transform", "unit", -1.0), "expected a number"),
-        (set_at("transform", "unit", "inf"), "expected a number"),
-        (set_at("transform", "free", 1), "expected one of"),
-        (set_at("single_output", False), "single output"),
-        (set_at("tuned", "level_evidence", "nan"), "expected a number"),
-        (set_at("tuned", "shape_gain", "much"), "expected a number"),
+        (set_in_posterior("level", {}), "level: cannot be"),
+        (set_in_posterior("level", "input"), "level: cannot be"),
+        (set_in_posterior("level", None), "belongs to no part"),
+        (set_in_posterior("level", "more", 1.0), "expected the entries"),
+        (set_in_posterior("level", "kernel", None), "kernel: cannot be"),
+        (set_in_posterior("level", "kernel", RBF_NODE), "does not belong to its kernel"),
+        (set_in_posterior("level", "kernel", "kind", "os.system"), "kernel: cannot be"),
+        (set_in_posterior("level", "kernel", "length_scale", [1.0, 1.0, 1.0]), None),
+        (
+            set_in_posterior("level", "weights", {"array": "posteriors.0.level.points"}),
+            "there is no .*level.points",
+        ),
+        (set_in_posterior("transform", {}), "transform: cannot be"),
+        (set_in_posterior("transform", "log"), "transform: cannot be"),
+        (set_in_posterior("transform", "kind", "os.system"), "transform: cannot be"),
+        (set_in_posterior("transform", "lam", -0.1), "from 0 to 1"),
+        (set_in_posterior("transform", "lam", 1.1), "from 0 to 1"),
+        (set_in_posterior("transform", "lam", "nan"), "from 0 to 1"),
+        (
+            set_in_posterior("transform", {"kind": "yeo_johnson", "lam": 2.5, "unit": 1.0, "free": True}),
+            "from 0 to 2",
+        ),
+        (set_in_posterior("transform", "unit", 0.0), "expected a number"),
+        (set_in_posterior("transform", "unit", -1.0), "expected a number"),
+        (set_in_posterior("transform", "unit", "inf"), "expected a number"),
+        (set_in_posterior("transform", "free", 1), "expected one of"),
+        (set_in_posterior("single_output", False), "single output"),
+        (set_at("tuned", 0, "level_evidence", "nan"), "expected a number"),
+        (set_at("tuned", 0, "shape_gain", "much"), "expected a number"),
         (set_at("parameters", "noise_level", "output"), "expected one of"),
         (set_at("parameters", "noise_level", {"kind": "fitted", "more": 1}), "expected the entries"),
         (set_at("parameters", "noise_level", ["input"]), "expected one of"),
         (set_at("parameters", "transform", "cubic"), "expected one of"),
-        (set_at("parameters", "transform", {"kind": "custom"}), "not a transform"),
+        (set_at("parameters", "transform", {"kind": "custom"}), "transform: cannot be"),
         (set_at("parameters", "transform", ["log"]), "expected one of"),
     ],
 )
@@ -1002,13 +1016,13 @@ def noisy_file(tmp_path_factory):
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        (set_at("input_noise", {}), "expected the entries"),
-        (set_at("input_noise", None), "belongs to no part"),
-        (set_at("input_noise", "laws", []), "1 to 2 laws"),
-        (set_at("input_noise", "laws", [SCIPY] * 3), "1 to 2 laws"),
-        (set_at("input_noise", "laws", [SCIPY] * 2), "shape"),
-        (set_at("input_noise", "laws", ["os.system"]), "noise law"),
-        (set_at("input_noise", "slopes", "directions"), "expected|no array|array"),
+        (set_in_posterior("input_noise", {}), "input_noise: cannot be"),
+        (set_in_posterior("input_noise", None), "belongs to no part"),
+        (set_in_posterior("input_noise", "laws", []), "at least 1"),
+        (set_in_posterior("input_noise", "laws", [SCIPY] * 3), "at most 2"),
+        (set_in_posterior("input_noise", "laws", [SCIPY] * 2), "shape"),
+        (set_in_posterior("input_noise", "laws", ["os.system"]), "laws: cannot be"),
+        (set_in_posterior("input_noise", "slopes", "directions"), "expected|no array|array"),
     ],
 )
 def test_hand_made_noise_on_the_inputs_is_refused(change, match, noisy_file, tmp_path):
@@ -1048,13 +1062,13 @@ def nudged(triangle):
         ("level.covariance", lambda a: -a, "eigenvalues"),
         ("level.covariance", lambda a: a + 1.0, "eigenvalues"),
         ("level.covariance", lambda a: a + np.triu(np.ones_like(a), 1), "symmetric"),
-        ("targets", lambda a: a + 1e4, "outside the range of the transform"),
+        ("smoother.targets", lambda a: a + 1e4, "outside the range of the transform"),
     ],
 )
 def test_arrays_of_a_level_that_do_not_belong_together_are_refused(
     name, change, match, scaled_file, tmp_path
 ):
-    log = set_at("transform", {"kind": "box_cox", "lam": 0.0, "unit": 1.0, "free": True})
+    log = set_in_posterior("transform", {"kind": "box_cox", "lam": 0.0, "unit": 1.0, "free": True})
     refused(changed_array(changed_tree(scaled_file, log), name, change), tmp_path, match)
 
 
@@ -1228,7 +1242,7 @@ def test_absurd_values_behind_right_checksums_are_refused_or_predict(seed, victi
 )
 def test_laws_without_a_usable_variance_are_refused_when_they_are_loaded(noise, match, saved, tmp_path):
     def change(tree):
-        tree["noise"] = noise
+        tree["posteriors"][0]["noise"] = noise
         tree["parameters"]["noise"] = None
 
     refused(changed_tree(saved[1], change), tmp_path, match)
@@ -1239,16 +1253,21 @@ def test_laws_nested_too_deeply_or_of_too_many_parts_are_refused_on_both_sides(s
     nested = "norm(0, 1)"
     for _ in range(20):
         nested = Mixture([nested, "norm(0, 1)"], [0.5, 0.5])
-    for noise, match in ((nested, "nested"), (Mixture(["norm(0, 1)"] * 1025, np.ones(1025)), "components")):
+    long = Expansion(OrthogonalBasis("norm(0, 1)", 1025), np.eye(1025)[1])
+    many = Mixture(["norm(0, 1)"] * 1025, np.ones(1025))
+    for noise, match in ((nested, "nested"), (many, "components"), (long, "basis.size")):
         with pytest.raises(ValueError, match=match):
             save(model.set_params(noise=noise), tmp_path / "model.wk")
 
     def deepen(tree):
+        posterior = tree["posteriors"][0]
         for _ in range(20):
-            tree["noise"] = {**tree["noise"], "components": [tree["noise"]]}
+            posterior["noise"] = {**posterior["noise"], "components": [posterior["noise"]]}
 
     refused(changed_tree(saved[1], deepen), tmp_path, "nested")
-    refused(changed_tree(saved[1], set_at("noise", "components", [SCIPY] * 1025)), tmp_path, "at most")
+    refused(
+        changed_tree(saved[1], set_in_posterior("noise", "components", [SCIPY] * 1025)), tmp_path, "at most"
+    )
 
 
 def test_the_factor_of_another_kernel_is_refused(tmp_path):
@@ -1259,12 +1278,12 @@ def test_the_factor_of_another_kernel_is_refused(tmp_path):
             tmp_path / "model.wk",
         )
         models.append(members_of((tmp_path / "model.wk").read_bytes()))
-    content = archive_of({**models[0], "factor.npy": models[1]["factor.npy"]}.items())
+    content = archive_of({**models[0], f"{SMOOTHER}.factor.npy": models[1][f"{SMOOTHER}.factor.npy"]}.items())
     refused(content, tmp_path, "does not belong to the kernel")
 
 
 def test_targets_whose_coefficients_overflow_are_refused(saved, tmp_path):
-    refused(changed_array(saved[1], "targets", lambda a: a * 1e300), tmp_path, "targets")
+    refused(changed_array(saved[1], "smoother.targets", lambda a: a * 1e300), tmp_path, "targets")
 
 
 def test_a_trend_of_very_many_columns_is_refused_before_its_matrix_is_made(tmp_path):
@@ -1272,7 +1291,9 @@ def test_a_trend_of_very_many_columns_is_refused_before_its_matrix_is_made(tmp_p
         np.zeros((1, 200_000)), [1.0]
     )
     save(model, tmp_path / "model.wk")
-    content = changed_tree((tmp_path / "model.wk").read_bytes(), set_at("smoother", "trend", "linear"))
+    content = changed_tree(
+        (tmp_path / "model.wk").read_bytes(), set_in_posterior("smoother", "trend", "linear")
+    )
     refused(content, tmp_path, "do not determine the trend")
 
 
@@ -1480,10 +1501,10 @@ def test_absurd_models_of_other_kinds_are_refused_or_predict(seed, kind, tmp_pat
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("k", range(2))
-def test_inputs_of_a_tiny_span_are_refused(k, tmp_path):
+@pytest.mark.parametrize(("k", "name"), [(0, "smoother.x"), (1, "smoother.sums.rows.x")])
+def test_inputs_of_a_tiny_span_are_refused(k, name, tmp_path):
     """A linear trend between them would overflow at inputs of ordinary size."""
     save(approximate(APPROXIMATIONS[k]), tmp_path / "model.wk")
     content = (tmp_path / "model.wk").read_bytes()
     for size in (1e-152, 1e-160):
-        refused(changed_array(content, "x", lambda a, size=size: a * size), tmp_path, "spans")
+        refused(changed_array(content, name, lambda a, size=size: a * size), tmp_path, "spans")

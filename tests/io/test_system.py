@@ -86,17 +86,17 @@ def test_a_model_is_not_a_system_and_a_system_is_not_a_model(tmp_path):
         ("learns", "rate", "expected one of"),
         ("lags", [2, 1], "fitted to 3"),
         ("lags", [1], "lags must be"),
-        ("lags", 1, "lags is not"),
+        ("lags", 1, "lags: must be a list"),
         ("lags_transformed", 1, "expected one of"),
         ("state_names", ["a"], "must have 2 names"),
-        ("state_names", [1, 2], "state_names is not"),
+        ("state_names", [1, 2], "state_names: cannot be"),
         ("input_names", ["a", "b"], "must have 1 names"),
-        ("input_names", "u", "input_names is not"),
+        ("input_names", "u", "input_names: must be a list"),
         ("horizon", 0, "expected an integer"),
-        ("origin", [], "origin must be"),
+        ("origin_states", [], "origin_states: expected"),
         ("models", [], "empty list"),
-        ("models", [1], "models is not"),
-        ("process_noise", 3, "list of laws"),
+        ("models", [1], "models: cannot be"),
+        ("process_noise", 3, "process_noise: must be a list"),
         ("more", 3, "expected the entries"),
     ],
 )
@@ -108,7 +108,7 @@ def test_a_changed_file_is_refused(tmp_path, entry, value, message):
             content = old.read(name)
             if name == "model.json":
                 tree = json.loads(content)
-                tree["system"][entry] = value
+                tree[entry] = value
                 content = json.dumps(tree)
             new.writestr(zipfile.ZipInfo(name), content)
     with pytest.raises(FormatError, match=message):

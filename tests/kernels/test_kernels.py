@@ -9,7 +9,8 @@ from helpers import sample
 from kernels.members import ARD, every_kernel, waves
 from sklearn.gaussian_process import kernels as sk
 
-from wienerkernel.io.store.objects import kernel_from, kernel_node
+from wienerkernel.io.store.model import RECORDS
+from wienerkernel.io.store.nodes import Reader, Writer
 from wienerkernel.kernels import (
     RBF,
     Constant,
@@ -260,7 +261,7 @@ def test_kernels_nested_too_deeply_are_refused_when_they_are_composed(join):
         lambda: (kernel.names, kernel.bounds, repr(kernel), hash(kernel)),
         lambda: pickle.loads(pickle.dumps(kernel)),
         lambda: copy.deepcopy(kernel),
-        lambda: kernel_from(kernel_node(kernel)),
+        lambda: Reader(RECORDS, None).value(Writer(RECORDS).node(kernel, "kernel"), "kernel"),
     ):
         use()
     with pytest.raises(ValueError, match=f"more than {MAX_DEPTH} deep"):

@@ -24,8 +24,8 @@ from wienerkernel import (
     SmoothedResiduals,
     as_noise,
 )
+from wienerkernel.io.store.model import RECORDS
 from wienerkernel.io.store.nodes import Writer
-from wienerkernel.io.store.noise import family_node, noise_node
 from wienerkernel.law import ray_table as tables
 from wienerkernel.law.ray_table import BandTable, RayTable, band_table, ray_table
 from wienerkernel.noise import ScipyNoise
@@ -133,7 +133,7 @@ class TestLawsOfOneNameKeepApart:
         assert other.shape_bounds.tolist() != Family("gamma").shape_bounds.tolist()
         assert other != Family("gamma")
         with pytest.raises(TypeError, match="cannot be saved"):
-            family_node(other)
+            Writer(RECORDS).node(other, "noise")
 
     @pytest.mark.parametrize(
         "change",
@@ -154,7 +154,7 @@ class TestLawsOfOneNameKeepApart:
         assert (noise.name, noise.gaussian) == ("", False)
         assert noise == as_noise(kind(name="norm", **change)()) != as_noise("norm()")
         with pytest.raises(TypeError, match="cannot be saved"):
-            noise_node(noise, Writer(), "noise")
+            Writer(RECORDS).node(noise, "noise")
 
     def test_what_was_assigned_to_a_generator_of_scipy_does_not_count_as_its_own(self, monkeypatch):
         monkeypatch.setattr(stats.halfnorm, "a", 0.5)

@@ -86,13 +86,8 @@ class Column:
         """The inputs (n, k) for some rows."""
         if self.kind == "number":
             return chunk.numbers([self.name], largest)
-        texts, known = chunk.texts(self.name), {}
-        for text in dict.fromkeys(texts):
-            try:
-                known[text] = self.values(text)
-            except ValueError as error:
-                raise chunk.error(texts.index(text), self.name, str(error)) from None
-        return np.array([known[text] for text in texts]).reshape(len(texts), len(self.features))
+        values = chunk.converted(self.name, self.values)
+        return np.array(values).reshape(len(values), len(self.features))
 
     def text(self, values: Sequence[float] | FloatArray, digits: int | None = None) -> str:
         """The cell that inputs (k,) stand for; numbers with some digits after the point."""
@@ -143,16 +138,9 @@ class Finding:
         """What some rows tell about a column of this kind."""
         if kind == "number":
             return cls(name, kind, len(rows))
-        texts = rows.texts(name)
         if kind == "category":
-            return cls(name, kind, len(rows), frozenset(texts))
-        dates = []
-        for text in dict.fromkeys(texts):
-            try:
-                dates.append(_date(text))
-            except ValueError as error:
-                raise rows.error(texts.index(text), name, str(error)) from None
-        return cls(name, kind, len(rows), dates=_ends(dates))
+            return cls(name, kind, len(rows), frozenset(rows.texts(name)))
+        return cls(name, kind, len(rows), dates=_ends(set(rows.converted(name, _date))))
 
     def __add__(self, other: Finding) -> Finding:
         kind = next(kind for kind in ("number", "date", "category") if kind in (self.kind, other.kind))
@@ -262,7 +250,7 @@ def _is_date(text: str) -> bool:
     return True
 
 
-def _ends(dates: Sequence[datetime]) -> tuple[datetime, ...]:
+def _ends(dates: Iterable[datetime]) -> tuple[datetime, ...]:
     """The first and the last of some dates, if there are any."""
     order = sorted(dates, key=lambda date: date.replace(tzinfo=None))
     return (order[0], order[-1]) if order else ()

@@ -1,21 +1,21 @@
-"""A learned noise level s(x) as JSON and arrays."""
+"""A learned noise level s(x), and noise on the inputs, as JSON and arrays."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from ...noise.level import FittedMean, Level, NoiseLevel
-from ...validation import check_size
+from ..._typing import FloatArray
+from ...kernels import Kernel
+from ...noise import Noise
+from ...noise.level import FittedMean, Level
+from ...posterior.input_noise import InputNoise, Linearization
 from .archive import FormatError
-from .nodes import Node, Reader, Writer, entries
-from .objects import kernel_from, kernel_node
-from .smoother import packed, unpacked
+from .nodes import Array, Record, arrays, check_shape, each, packed, unpacked
 
-__all__ = ["level_from", "level_node"]
-
-ARRAYS = ("points", "factor", "weights", "covariance")
-MEAN = ("places", "dual", "coefficients")
+__all__ = ["RECORDS", "check_level"]
 
 CLOSE = 1e-6
 """Difference of numbers of size 1 that are equal up to rounding and the jitter of the factor."""
@@ -23,55 +23,27 @@ LARGEST = 9.0
 """Prior variance of the logarithm of the noise's standard deviation; that of a weight is at most 1."""
 
 
-def level_node(level: NoiseLevel, writer: Writer, name: str) -> Node:
-    """Describe a level, the names of its arrays beginning with ``name``; TypeError for a function."""
-    if type(level) is not Level:
-        raise TypeError(
-            f"noise_level {level!r} cannot be saved: it is code, and a saved model holds numbers only. Use "
-            "noise_level='input', or keep the data and the code and fit again"
+def check_level(level: Any, n_features: int) -> None:
+    """Compare the parts of a level with each other and with the number of inputs."""
+    if level is None:
+        return
+    points = level.points if level.inputs is None else level.inputs.places
+    if points.shape[1] != n_features or level.points.shape[1] not in (1, points.shape[1]):
+        raise FormatError(
+            f"the noise level has points of shape {points.shape}, expected {n_features} columns"
         )
-    triangle = packed(level.factor) if level.varies else np.empty(0)
-    parts = {key: getattr(level, key) for key in ARRAYS} | {"factor": triangle}
-    nodes = {key: writer.array(f"{name}.{key}", values) for key, values in parts.items()}
-    inputs = None
-    if level.inputs is not None:
-        arrays = {key: writer.array(f"{name}.inputs.{key}", getattr(level.inputs, key)) for key in MEAN}
-        inputs = {"kernel": kernel_node(level.inputs.kernel), **arrays}
-    return {"kernel": kernel_node(level.kernel), "inputs": inputs, **nodes}
-
-
-def level_from(node: Node, n_features: int, reader: Reader) -> Level:
-    """The level that a node describes, after its parts have been compared with each other."""
-    kernel, of_mean, *parts = entries(node, "kernel", "inputs", *ARRAYS)
-    inputs = None if of_mean is None else _mean_from(of_mean, n_features, reader)
-    points = reader.array(parts[0], (None, n_features if inputs is None else 1))
-    n = len(points)
-    shapes = ((n * (n + 1) // 2,), (n,), (1 + n, 1 + n))
-    factor, weights, covariance = (
-        reader.array(part, shape) for part, shape in zip(parts[1:], shapes, strict=True)
-    )
-    check_size("points of the noise level", points)
-    check_size("weights of the noise level", weights)
-    level = Level(kernel_from(kernel), points, unpacked(factor, n, n), weights, covariance, inputs)
+    if level.covariance.shape != (1 + len(level.points),) * 2:
+        raise FormatError(f"the covariance of the noise level has the shape {level.covariance.shape}")
     if level.varies:
         _check_factor(level)
-    _check_covariance(level)
-    return level
+    _check_covariance(level.covariance)
 
 
-def _mean_from(node: Node, n_features: int, reader: Reader) -> FittedMean:
-    """The fitted mean that a level follows."""
-    kernel, *parts = entries(node, "kernel", *MEAN)
-    places = reader.array(parts[0], (None, n_features))
-    dual, coefficients = reader.array(parts[1], (len(places),)), reader.array(parts[2], (None,))
-    if len(places) == 0 or len(coefficients) not in (0, 1, 1 + n_features):
-        raise FormatError("the mean that the noise level follows has no places, or another trend")
-    for name, values in zip(MEAN, (places, dual, coefficients), strict=True):
-        check_size(f"{name} of the noise level", values)
-    mean = FittedMean(kernel_from(kernel), places, dual, coefficients)
-    if not np.all(np.isfinite(mean(places))):
+def _check_mean(mean: FittedMean) -> None:
+    if len(mean.coefficients) not in (0, 1, 1 + mean.places.shape[1]):
+        raise FormatError("the mean that the noise level follows has another trend")
+    if not np.all(np.isfinite(mean(mean.places))):
         raise FormatError("the mean that the noise level follows is not finite")
-    return mean
 
 
 def _check_factor(level: Level) -> None:
@@ -89,12 +61,56 @@ def _check_factor(level: Level) -> None:
         raise FormatError("the factor of the noise level is too inaccurate")
 
 
-def _check_covariance(level: Level) -> None:
+def _check_covariance(covariance: FloatArray) -> None:
     """Symmetric, with eigenvalues between 0 and the largest of the prior."""
-    covariance = level.covariance
     symmetric = np.allclose(covariance, covariance.T, rtol=0, atol=CLOSE)
     sizes = np.linalg.eigvalsh(covariance)
     if not symmetric or not np.all((sizes >= -CLOSE) & (sizes <= LARGEST + CLOSE)):
         raise FormatError(
             f"the covariance of the noise level must be symmetric, with eigenvalues from 0 to {LARGEST:g}"
         )
+
+
+def _level(points: FloatArray, factor: FloatArray, **parts: Any) -> Level:
+    return Level(points=points, factor=unpacked(factor, len(points), name="level.factor"), **parts)
+
+
+def _input_noise(laws: tuple[Noise, ...], directions: FloatArray, **parts: FloatArray) -> Linearization:
+    d = directions.shape[1]
+    each(Noise, 1, d)(laws, "input_noise.laws")
+    check_shape("directions", directions, len(laws), d)
+    return Linearization(InputNoise(laws, directions), **parts)
+
+
+RECORDS = [
+    Record(
+        "mean",
+        FittedMean,
+        {
+            "kernel": Kernel,
+            "coefficients": Array("_", empty=True),
+            **arrays(places="mean_places _", dual="mean_places"),
+        },
+        check=_check_mean,
+    ),
+    Record(
+        "level",
+        Level,
+        {
+            "kernel": Kernel,
+            "inputs": FittedMean | None,
+            **arrays(
+                empty=True, points="level_points _", factor="_", weights="level_points", covariance="_ _"
+            ),
+        },
+        take=lambda level: {"factor": packed(level.factor)},
+        make=_level,
+    ),
+    Record(
+        "input_noise",
+        Linearization,
+        {"laws": each(Noise, 1), **arrays(directions="laws d", slopes="n laws", curvature="n")},
+        take=lambda linear: {"laws": linear.noise.laws, "directions": linear.noise.directions},
+        make=_input_noise,
+    ),
+]

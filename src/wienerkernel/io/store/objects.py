@@ -1,19 +1,26 @@
-"""Kernels and transforms as JSON: a name from a table, and the fields of the dataclass."""
+"""Kernels, transforms, losses, approximations, and how columns of a table become inputs: numbers and names only."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import fields
+from datetime import datetime
 from typing import Any
 
+import numpy as np
+
 from ...kernels import RBF, Constant, Kernel, Linear, Matern, Periodic, Power, Product, RationalQuadratic, Sum
-from ...transform import BoxCox, Transform, YeoJohnson
+from ...losses import EpsilonInsensitive, Huber, NegativeLogDensity, Pinball
+from ...scale import Features, Neighbors
+from ...scale.approximation import Actions
+from ...transform import BoxCox, YeoJohnson
 from ...validation import SMALLEST, largest
-from .nodes import Node, as_plain, choice, entries, from_plain, number, of_kind
+from ..columns import KINDS, UNITS, Column
+from .nodes import COUNT, FLAG, Array, Record, choice, each, number, wrong
 
-__all__ = ["kernel_from", "kernel_node", "transform_from", "transform_node"]
+__all__ = ["RECORDS"]
 
-KERNELS: dict[str, type[Kernel]] = {
+PARAMETER: Any = int | float | str | tuple | None
+KERNELS: dict[str, Any] = {
     "constant": Constant,
     "linear": Linear,
     "matern": Matern,
@@ -24,55 +31,77 @@ KERNELS: dict[str, type[Kernel]] = {
     "rbf": RBF,
     "sum": Sum,
 }
-OPERANDS = ("k1", "k2", "kernel")
-TRANSFORMS: dict[str, type[BoxCox | YeoJohnson]] = {"box_cox": BoxCox, "yeo_johnson": YeoJohnson}
+OPERANDS = dict.fromkeys(("k1", "k2", "kernel"), Kernel)
+LOSSES: dict[str, Any] = {
+    "huber": Huber,
+    "pinball": Pinball,
+    "epsilon-insensitive": EpsilonInsensitive,
+    "negative log density": NegativeLogDensity,
+}
+TRANSFORMS: dict[str, Any] = {"box_cox": BoxCox, "yeo_johnson": YeoJohnson}
+SEED = number(0, 2**63, int)
 
 
-def kernel_node(kernel: Kernel) -> Node:
-    """Describe a kernel; TypeError for one that is code, such as a function or a feature map."""
-    known = ", ".join(sorted(kind.__name__ for kind in KERNELS.values()))
-    kind = _kind("kernel", kernel, KERNELS, f"a kernel made of {known}")
-    values = ((entry.name, getattr(kernel, entry.name)) for entry in fields(kernel))
-    return kind | {
-        name: kernel_node(value) if name in OPERANDS else as_plain(value, name) for name, value in values
-    }
+def _check_column(column: Column) -> None:
+    levels, dated = column.levels, column.kind == "date"
+    choice(*(UNITS if dated else ("",)))(column.unit, "unit")
+    if (
+        (column.kind == "category") != bool(levels)
+        or len(set(levels)) < len(levels)
+        or dated != bool(column.origin)
+    ):
+        raise wrong("columns", f"{column.name[:80]!r} is not a column of the kind {column.kind}")
+    if dated:
+        datetime.fromisoformat(column.origin)
 
 
-def kernel_from(node: Node) -> Kernel:
-    """The kernel that a node describes."""
-    kind = of_kind(node, KERNELS, "kernel")
-    names = [entry.name for entry in fields(kind)]
-    _, *values = entries(node, "kind", *names)
-    arguments: dict[str, Any] = {
-        name: kernel_from(value) if name in OPERANDS else from_plain(value)
-        for name, value in zip(names, values, strict=True)
-    }
-    return kind(**arguments)
-
-
-def transform_node(transform: Transform | None) -> Node:
-    """Describe a transform; TypeError for one that is made of functions."""
-    kind = _kind("transform", transform, TRANSFORMS, "'log', 'box-cox' or 'yeo-johnson'")
-    names = [entry.name for entry in fields(TRANSFORMS[kind["kind"]])]
-    node = kind | {name: as_plain(getattr(transform, name), name) for name in names}
-    transform_from(node)  # a transform that could not be loaded is not saved
-    return node
-
-
-def transform_from(node: Node) -> Transform:
-    """The transform that a node describes."""
-    kind = of_kind(node, TRANSFORMS, "transform")
-    _, lam, unit, *free = entries(node, "kind", *(entry.name for entry in fields(kind)))
-    exponent, unit = number(lam, *kind.bounds), number(unit, SMALLEST, largest())
-    return kind(exponent, unit, *(choice(value, True, False) for value in free))
-
-
-def _kind(what: str, value: Any, table: Mapping[str, type], instead: str) -> dict[str, Node]:
-    """The name of a class in a table."""
-    for name, kind in table.items():
-        if type(value) is kind:
-            return {"kind": name}
-    raise TypeError(
-        f"{what} {value!r} cannot be saved: it is code, and a saved model holds numbers only. Use {instead}, or keep the "
-        "data and the code and fit again"
-    )
+RECORDS = [
+    *(
+        Record(name, kind, {field.name: OPERANDS.get(field.name, PARAMETER) for field in fields(kind)})
+        for name, kind in KERNELS.items()
+    ),
+    *(
+        Record(
+            name,
+            kind,
+            {field.name: {"law": str, "n_draws": COUNT}.get(field.name, number()) for field in fields(kind)},
+        )
+        for name, kind in LOSSES.items()
+    ),
+    *(
+        Record(
+            name,
+            kind,
+            {"lam": number(*kind.bounds), "unit": number(SMALLEST, largest()), "free": FLAG},
+        )
+        for name, kind in TRANSFORMS.items()
+    ),
+    Record("neighbors", Neighbors, {"n_neighbors": SEED}),
+    Record(
+        "features", Features, dict.fromkeys(("n_features", "n_audits", "reservoir", "random_state"), SEED)
+    ),
+    Record(
+        "actions",
+        Actions,
+        {
+            "name": choice("subset", "cholesky", None),
+            "matrix": Array("_ _", bounded=False, optional=True),
+            "number": number(1, 2**53, int, optional=True),
+            "random_state": SEED,
+        },
+        take=lambda given: (
+            {"name": given.kind, "matrix": None}
+            if isinstance(given.kind, str)
+            else {"name": None, "matrix": np.asarray(given.kind, dtype=np.float64)}
+        ),
+        make=lambda name, matrix, **others: Actions(matrix if name is None else name, **others),
+    ),
+    Record(
+        "column",
+        Column,
+        {"name": str, "type": choice(*KINDS), "levels": each(str), "origin": str, "unit": str},
+        take=lambda column: {"type": column.kind},
+        make=lambda type, **others: Column(kind=type, **others),
+        check=_check_column,
+    ),
+]

@@ -1,32 +1,28 @@
-"""The smoother as arrays: the samples, and the factor as a packed triangle."""
+"""Smoothers as arrays: the samples and the factor as a packed triangle; or what an approximation keeps of the data."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from ..._typing import Array, FloatArray
-from ...backend import arrays
+from ..._typing import FloatArray, IntArray
+from ...backend.arrays import as_numpy
 from ...backend.growable_cholesky import GrowableCholesky
 from ...kernels import Kernel
+from ...kernels.spectral import prior_variance
+from ...scale import FeatureSmoother, NeighborSmoother
+from ...scale.actions import ActionSmoother
+from ...scale.inducing import Inducing
+from ...scale.sums import Audit, Rows, Sums
 from ...smoother import Smoother
 from ...smoother.samples import Samples
-from ...smoother.trend import TRENDS
-from ...validation import SMALLEST, check_size
+from ...smoother.trend import TRENDS, Trend
+from ...validation import SMALLEST, check_size, check_spans
 from .archive import FormatError
-from .nodes import Node, Reader, Writer, choice, entries, integer
+from .nodes import COUNT, Array, Positive, Record, arrays, check_shape, choice, number, packed, unpacked
 
-__all__ = [
-    "check_factor",
-    "check_finite",
-    "packed",
-    "per_sample",
-    "probes",
-    "smoother_from",
-    "smoother_node",
-    "unpacked",
-]
+__all__ = ["RECORDS", "TREND", "check_factor", "check_finite", "check_index", "n_trend", "probes"]
 
 CLOSE = {"float64": 1e-6, "float32": 1e-2}
 """Relative difference of numbers that are equal up to rounding, also after many updates of a factor."""
@@ -35,8 +31,12 @@ CORNER = 8
 """Inputs at which the kernel is evaluated as a check."""
 
 LARGEST_COUNT = 2**53
+TREND = choice(*TRENDS)
 
-SAMPLES = ("places", "index", "row_regularizer", "scale")
+
+def n_trend(kind: str | None, n_features: int) -> int:
+    """Number of functions of a trend."""
+    return {None: 0, "constant": 1, "linear": 1 + n_features}[kind]
 
 
 def probes(places: FloatArray) -> FloatArray:
@@ -51,57 +51,10 @@ def check_finite(*predictions: FloatArray) -> None:
         raise FormatError("the predictions are not finite")
 
 
-def smoother_node(smoother: Smoother, writer: Writer) -> Node:
-    """Describe a smoother, and hand its arrays to the writer."""
-    if type(smoother) is not Smoother:
-        raise TypeError("this model cannot be saved: fit it with dtype='float64' or 'float32'")
-    factor = arrays.as_numpy(smoother.factor)
-    parts = {
-        **{name: getattr(smoother.samples, name) for name in SAMPLES},
-        "targets": smoother.targets,
-        "factor": packed(factor),
-    }
-    nodes = {name: writer.array(name, values) for name, values in parts.items()}
-    count = smoother.samples.count
-    nodes["count"] = None if count is None else writer.array("count", count)
-    # A factor that has grown is a view of wider rows: the room to grow is kept.
-    grown = smoother.growable is not None and not factor.flags.c_contiguous
-    width = factor.strides[0] // factor.itemsize if grown else len(factor)
-    # So is L^-1 H, whose last bits depend on the way in which it has grown.
-    extended = smoother.growable is not None and smoother.trend.kind == "constant"
-    whitened = writer.array("whitened_trend", smoother.whitened_trend) if extended else None
-    return {"trend": smoother.trend.kind, "width": width, "whitened_trend": whitened, **nodes}
-
-
-def smoother_from(node: Node, kernel: Kernel, reader: Reader) -> Smoother:
-    """The smoother that a node describes, after its parts have been compared with each other."""
-    trend, width, whitened, *parts, targets, factor, count = entries(
-        node, "trend", "width", "whitened_trend", *SAMPLES, "targets", "factor", "count"
-    )
-    samples = _counted(_samples_from(parts, reader), count, reader)
-    n, d = samples.places.shape
-    targets = reader.array(targets, (len(samples.index), None))
-    check_size("targets", targets)
-    # Said before the trend's matrix, of any size, is made.
-    n_trend = {None: 0, "constant": 1, "linear": 1 + d}[choice(trend, *TRENDS)]
-    if targets.shape[1] == 0 or n_trend > n:
-        raise FormatError("model.json: the samples do not determine the trend, or there is no output")
-    width = integer(width, n, 2 * n + 128)
-    memory = unpacked(reader.array(factor, (n * (n + 1) // 2,)), n, width)
-    regularizer = samples.regularizer if samples.regularizer.ndim == 1 else np.diagonal(samples.regularizer)
-    check_factor(memory[:n, :n], kernel, samples.places, regularizer)
-    growable = None if width == n else GrowableCholesky(memory, n)
-    smoother = Smoother(kernel, samples, targets, trend, memory[:n, :n], growable)
-    if whitened is not None:
-        rows = reader.array(whitened, (n_trend, n))
-        if not np.allclose(
-            rows, smoother.whitened_trend, rtol=0, atol=CLOSE[rows.dtype.name] * np.max(np.abs(rows))
-        ):
-            raise FormatError("whitened_trend does not belong to the factor")
-        smoother = Smoother(kernel, samples, targets, trend, memory[:n, :n], growable, whitened_trend=rows)
-    if not np.all(np.isfinite(smoother.dual)) or not np.all(np.isfinite(smoother.trend_coefficients)):
-        raise FormatError("the coefficients of the mean are not finite")
-    return smoother
+def check_index(index: IntArray, n_places: int) -> None:
+    """Raise FormatError unless each sample has a place, and each place a sample."""
+    if not np.array_equal(np.unique(index), np.arange(n_places)):
+        raise FormatError("index must assign every sample to a place, and every place a sample")
 
 
 def check_factor(
@@ -118,56 +71,181 @@ def check_factor(
         raise FormatError("the diagonal of the factor must be positive")
 
 
-def _samples_from(nodes: list[Node], reader: Reader) -> Samples:
-    places = reader.array(nodes[0], (None, None))
-    index = reader.array(nodes[1], (None,), kind="i").astype(np.intp, copy=False)
-    n, n_samples = len(places), len(index)
-    within = 0 not in places.shape and n_samples >= n and index.min() >= 0 and index.max() < n
-    if not within or np.bincount(index, minlength=n).min() == 0:
-        raise FormatError("index must assign every sample to a place, and every place a sample")
-    check_size("places", places, places.dtype.name)
-    regularizer, scale = (
-        per_sample(node, n_samples, reader, smallest)
-        for node, smallest in zip(nodes[2:], (SMALLEST**2, SMALLEST), strict=True)
-    )
-    if regularizer.ndim != scale.ndim:
+def _parts_of(smoother: Smoother) -> dict[str, Any]:
+    factor, grown = as_numpy(smoother.factor), smoother.growable is not None
+    # A factor that has grown is a view of wider rows: the room to grow is kept.
+    wider = grown and not factor.flags.c_contiguous
+    return {
+        "trend": smoother.trend.kind,
+        "factor": packed(factor),
+        "width": factor.strides[0] // factor.itemsize if wider else len(factor),
+        # So is L^-1 H, whose last bits depend on the way in which it has grown.
+        "whitened_trend": smoother.whitened_trend if grown and smoother.trend.kind == "constant" else None,
+    }
+
+
+def _smoother(
+    kernel: Kernel,
+    samples: Samples,
+    targets: FloatArray,
+    trend: str | None,
+    factor: FloatArray,
+    width: int,
+    whitened_trend: FloatArray | None,
+) -> Smoother:
+    """The smoother, after its parts have been compared with each other."""
+    n, d = samples.places.shape
+    q = n_trend(trend, d)
+    # Said before the trend's matrix, of any size, is made.
+    if q > n:
+        raise FormatError("model.json: the samples do not determine the trend")
+    number(n, 2 * n + 128, int)(width, "width")
+    memory = unpacked(factor, n, width)
+    regularizer = samples.regularizer if samples.regularizer.ndim == 1 else np.diagonal(samples.regularizer)
+    check_factor(memory[:n, :n], kernel, samples.places, regularizer)
+    growable = None if width == n else GrowableCholesky(memory, n)
+    smoother = Smoother(kernel, samples, targets, trend, memory[:n, :n], growable)
+    if whitened_trend is not None:
+        check_shape("whitened_trend", whitened_trend, q, n)
+        close = CLOSE[whitened_trend.dtype.name] * np.max(np.abs(whitened_trend))
+        if not np.allclose(whitened_trend, smoother.whitened_trend, rtol=0, atol=close):
+            raise FormatError("whitened_trend does not belong to the factor")
+        known = {"whitened_trend": whitened_trend}
+        smoother = Smoother(kernel, samples, targets, trend, memory[:n, :n], growable, **known)
+    check_finite(smoother.dual, smoother.trend_coefficients)
+    return smoother
+
+
+def _check_samples(samples: Samples) -> None:
+    n, index, scale, count = len(samples.places), samples.index, samples.scale, samples.count
+    check_index(index, n)
+    check_size("places", samples.places, samples.places.dtype.name)
+    if samples.row_regularizer.ndim != scale.ndim:
         raise FormatError("regularizer and scale must both be vectors or both be matrices")
     if scale.ndim == 2 and not np.array_equal(index, np.arange(n)):
         raise FormatError("samples with correlated noise must not be merged")
-    return Samples(places, index, regularizer, scale)
-
-
-def _counted(samples: Samples, node: Node, reader: Reader) -> Samples:
-    """The samples, each standing for several if the node holds their numbers."""
-    if node is None:
-        return samples
-    count = reader.array(node, (len(samples.index),), kind="i").astype(np.intp, copy=False)
-    if samples.scale.ndim == 2 or count.min() < 1 or count.max() > LARGEST_COUNT:
+    if count is not None and (scale.ndim == 2 or count.min() < 1 or count.max() > LARGEST_COUNT):
         raise FormatError("count must be positive integers, of samples with independent noise")
-    return replace(samples, count=count)
 
 
-def per_sample(node: Node, n: int, reader: Reader, smallest: float) -> FloatArray:
-    """One positive number per sample, or a matrix."""
-    values = reader.array(node, None)
-    sizes = values if values.ndim == 1 else np.max(np.abs(values), axis=1, initial=0.0)
-    if values.shape not in ((n,), (n, n)) or not np.all((sizes >= smallest) & (sizes <= 1 / smallest)):
-        raise FormatError(
-            f"regularizer and scale must be {n} positive numbers or a matrix, got {values.shape}"
-        )
-    return np.asarray(values)
+# ---- approximations
 
 
-def packed(factor: Array) -> FloatArray:
-    """Lower triangle of a matrix (n, n), row by row, (n (n + 1) / 2,)."""
-    # row by row: a mask of the triangle takes longer
-    return np.concatenate([row[: k + 1] for k, row in enumerate(factor)])
+def _check_approximate(smoother: Any) -> None:
+    X = smoother.samples.places
+    check_spans(X, np.zeros(1))
+    if isinstance(smoother, NeighborSmoother):
+        smoother.check_trend()
+    check_finite(*smoother.predict(probes(X)))
 
 
-def unpacked(triangle: FloatArray, n: int, width: int) -> FloatArray:
-    """The matrix of a packed lower triangle, zero elsewhere, in a square of ``width`` rows."""
-    memory = np.zeros((width, width), dtype=triangle.dtype)
-    for row in range(n):
-        start = row * (row + 1) // 2
-        memory[row, : row + 1] = triangle[start : start + row + 1]
-    return memory
+def _check_features(smoother: FeatureSmoother) -> None:
+    inducing, audit, sums = smoother.inducing, smoother.audit, smoother.sums
+    q, m = inducing.number + n_trend(inducing.trend.kind, inducing.points.shape[1]), len(audit.frequencies)
+    check_shape("audit", sums.audit, q, 2 * m)
+    if m < 2 or audit.variance != prior_variance(inducing.kernel):
+        raise FormatError("the frequencies do not belong to the kernel, or there are fewer than two")
+    _check_approximate(smoother)
+
+
+def _check_sums(sums: Sums) -> None:
+    keys = sums.rows.keys
+    if len(keys) > min(sums.n, sums.rows.number) or not np.all((keys >= 0) & (keys < 1)):
+        raise FormatError("the random rows do not belong to the sums")
+
+
+def _inducing(kernel: Kernel, points: FloatArray, factor: FloatArray, trend: str | None) -> Inducing:
+    factor = unpacked(factor, len(points))
+    check_factor(factor, kernel, points, 0.0)
+    return Inducing(kernel, points, factor, Trend(trend, points))
+
+
+def _sums(gram: FloatArray, targets: FloatArray, **parts: Any) -> Sums:
+    triangle = unpacked(gram, len(targets), name="gram")
+    return Sums(gram=triangle + np.tril(triangle, -1).T, targets=targets, **parts)
+
+
+OF_SAMPLES = {
+    "kernel": Kernel,
+    **arrays(X="n d", targets="n outputs"),
+    "regularizer": Positive("n", SMALLEST**2),
+    "scale": Positive("n", SMALLEST),
+    "trend": TREND,
+}
+RECORDS = [
+    Record(
+        "samples",
+        Samples,
+        {
+            "places": Array("places d"),
+            "index": Array("n", dtype="i"),
+            "row_regularizer": Positive("n", SMALLEST**2, matrix=True),
+            "scale": Positive("n", SMALLEST, matrix=True),
+            "count": Array("n", dtype="i", optional=True),
+        },
+        check=_check_samples,
+    ),
+    Record(
+        "smoother",
+        Smoother,
+        {
+            "kernel": Kernel,
+            "samples": Samples,
+            "targets": Array("n outputs"),
+            "trend": TREND,
+            "factor": Array("_", bounded=False),
+            "width": COUNT,
+            "whitened_trend": Array("_ _", bounded=False, optional=True),
+        },
+        take=_parts_of,
+        make=_smoother,
+    ),
+    Record(
+        "neighbor smoother",
+        NeighborSmoother,
+        OF_SAMPLES | {"n_neighbors": number(2, 2**53, int)},
+        check=_check_approximate,
+    ),
+    Record(
+        "action smoother", ActionSmoother, OF_SAMPLES | arrays(actions="n actions"), check=_check_approximate
+    ),
+    Record(
+        "feature smoother",
+        FeatureSmoother,
+        {"inducing": Inducing, "audit": Audit, "sums": Sums, "ridge": number(SMALLEST**2, SMALLEST**-2)},
+        check=_check_features,
+    ),
+    Record(
+        "inducing",
+        Inducing,
+        {"kernel": Kernel, **arrays(points="points d", factor="_"), "trend": TREND},
+        take=lambda inducing: {"factor": packed(inducing.factor), "trend": inducing.trend.kind},
+        make=_inducing,
+    ),
+    Record(
+        "audit",
+        Audit,
+        {"frequencies": Array("m d"), "weights": Positive("m", 1e-6), "variance": number()},
+    ),
+    Record(
+        "sums",
+        Sums,
+        {
+            "rows": Rows,
+            "n": COUNT,
+            **arrays(gram="_", targets="features outputs", audit="features _"),
+        },
+        take=lambda sums: {"gram": packed(sums.gram)},
+        make=_sums,
+        check=_check_sums,
+    ),
+    Record(
+        "rows",
+        Rows,
+        {
+            "number": COUNT,
+            **arrays(keys="rows", X="rows d", y="rows outputs"),
+            "scale": Positive("rows", SMALLEST),
+        },
+    ),
+]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Mapping, Sequence
+from itertools import compress
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from ..._typing import FloatArray
 
 __all__ = ["CHUNK", "NAMELESS", "SHOWN", "Chunk", "MissingValueError", "check_names", "distinct", "shortened"]
 
+T = TypeVar("T")
 CHUNK = 2048
 """Rows per chunk."""
 
@@ -33,11 +35,13 @@ class MissingValueError(ValueError):
 
 
 class Chunk(ABC):
-    """Some rows of a table: the cells as they are in the file, by column name; ``file`` is for messages."""
+    """Some rows of a table: the cells as they are in the file, by column name.
 
-    def __init__(self, file: str, columns: Mapping[str, Any]) -> None:
-        self.file = file
-        self.columns = columns
+    The name of the ``file`` and the ``rows`` as users count them are for messages.
+    """
+
+    def __init__(self, file: str, columns: Mapping[str, Any], rows: Sequence[int]) -> None:
+        self.file, self.columns, self._rows = file, columns, rows
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
@@ -72,6 +76,16 @@ class Chunk(ABC):
             raise self.error(cells.index(None), name, EMPTY, MissingValueError)
         return [cell for cell in cells if cell is not None]
 
+    def converted(self, name: str, function: Callable[[str], T]) -> list[T]:
+        """A function of the texts of one column, whose ValueError gets the place of the text."""
+        texts, known = self.texts(name), {}
+        for text in dict.fromkeys(texts):
+            try:
+                known[text] = function(text)
+            except ValueError as error:
+                raise self.error(texts.index(text), name, str(error)) from None
+        return [known[text] for text in texts]
+
     def present(self, name: str) -> list[str]:
         """The values that one column has, as texts."""
         return [cell for cell in self._texts(name) if cell is not None]
@@ -81,7 +95,10 @@ class Chunk(ABC):
         kept = np.ones(len(self), dtype=bool)
         for name in names:
             kept &= ~self._missing(name)
-        return self if kept.all() else self._rows(kept)
+        if kept.all():
+            return self
+        columns = {name: self._kept(values, kept) for name, values in self.columns.items()}
+        return type(self)(self.file, columns, list(compress(self._rows, kept)))
 
     @abstractmethod
     def is_numeric(self, name: str) -> bool:
@@ -100,16 +117,12 @@ class Chunk(ABC):
         """Rows without a value in a column, (n,)."""
 
     @abstractmethod
-    def _rows(self, kept: NDArray[np.bool_]) -> Self:
-        """Some of the rows."""
-
-    @abstractmethod
-    def _row(self, index: int) -> int:
-        """Number of a row as users count."""
+    def _kept(self, values: Any, kept: NDArray[np.bool_]) -> Any:
+        """The cells of a column in some of the rows."""
 
     def error(self, index: int, name: str, what: str, kind: type[ValueError] = ValueError) -> ValueError:
         """An error that names file, row and column."""
-        return kind(f"{self.file}, row {self._row(index)}, column {name!r}: {what}")
+        return kind(f"{self.file}, row {self._rows[index]}, column {name!r}: {what}")
 
 
 def check_names(file: str, names: Sequence[str], known: list[str]) -> None:

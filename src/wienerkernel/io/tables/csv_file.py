@@ -7,8 +7,8 @@ import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
-from typing import IO, Any, Self
+from itertools import compress, islice
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,16 +27,6 @@ WITH_UNIT = re.compile(r"[+-]?\d+([.,]\d+)? ?[^\d\W]\S{0,5}")
 
 
 class _CsvChunk(Chunk):
-    def __init__(
-        self, file: str, names: list[str], rows: Sequence[Sequence[str]], numbers: list[int]
-    ) -> None:
-        cells = zip(*rows, strict=True) if rows else ((),) * len(names)
-        super().__init__(file, dict(zip(names, cells, strict=True)))
-        self._numbers = numbers
-
-    def _row(self, index: int) -> int:
-        return self._numbers[index]
-
     def _column(self, name: str) -> FloatArray:
         cells: Sequence[str] = self.columns[name]
         text = "".join(cells)
@@ -64,10 +54,8 @@ class _CsvChunk(Chunk):
     def _missing(self, name: str) -> NDArray[np.bool_]:
         return np.fromiter(map(_is_missing, self.columns[name]), dtype=bool, count=len(self))
 
-    def _rows(self, kept: NDArray[np.bool_]) -> Self:
-        rows = [row for row, keep in zip(zip(*self.columns.values(), strict=True), kept, strict=True) if keep]
-        numbers = [number for number, keep in zip(self._numbers, kept, strict=True) if keep]
-        return type(self)(self.file, list(self.columns), rows, numbers)
+    def _kept(self, values: Any, kept: NDArray[np.bool_]) -> tuple[str, ...]:
+        return tuple(compress(values, kept))
 
 
 class CsvTable:
@@ -101,7 +89,8 @@ class CsvTable:
         """The rows, at most ``size`` at a time; columns other than ``names`` may be missing."""
         while rows := self._rows(size):
             cells, numbers = zip(*rows, strict=True)
-            yield _CsvChunk(self.file, self.names, list(cells), list(numbers))
+            columns = dict(zip(self.names, zip(*cells, strict=True), strict=True))
+            yield _CsvChunk(self.file, columns, numbers)
 
     def _rows(self, size: int) -> list[tuple[list[str], int]]:
         """The next rows that are not blank, with their numbers."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import IO, Any, Self
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,6 @@ __all__ = ["ParquetTable", "ParquetWriter"]
 
 
 class _ParquetChunk(Chunk):
-    def __init__(self, file: str, columns: Mapping[str, Any], numbers: NDArray[np.int_]) -> None:
-        super().__init__(file, columns)
-        self._numbers = numbers
-
-    def _row(self, index: int) -> int:
-        return int(self._numbers[index])
-
     def is_numeric(self, name: str) -> bool:
         """Whether the column has a numeric type."""
         types, kind = _pyarrow("pyarrow.types"), self.columns[name].type
@@ -44,10 +37,8 @@ class _ParquetChunk(Chunk):
     def _missing(self, name: str) -> NDArray[np.bool_]:
         return np.asarray(self.columns[name].is_null(nan_is_null=True).to_numpy(zero_copy_only=False))
 
-    def _rows(self, kept: NDArray[np.bool_]) -> Self:
-        mask = _pyarrow("pyarrow").array(kept)
-        columns = {name: values.filter(mask) for name, values in self.columns.items()}
-        return type(self)(self.file, columns, self._numbers[kept])
+    def _kept(self, values: Any, kept: NDArray[np.bool_]) -> Any:
+        return values.filter(_pyarrow("pyarrow").array(kept))
 
 
 class ParquetTable:
@@ -67,8 +58,8 @@ class ParquetTable:
         wanted = None if names is None else list(names)
         for batch in self._parquet.iter_batches(batch_size=size, columns=wanted):
             columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-            chunk = _ParquetChunk(self.file, columns, self._read + 1 + np.arange(len(batch)))
-            self._read += len(batch)
+            first, self._read = self._read + 1, self._read + len(batch)
+            chunk = _ParquetChunk(self.file, columns, range(first, self._read + 1))
             if len(batch):
                 yield chunk
 
