@@ -831,10 +831,10 @@ def test_a_directory_that_tells_another_story_is_refused(saved, tmp_path):
         (b"[" * 100_000 + b"]" * 100_000, "nested too deeply"),
         (b"{}", "not a wienerkernel model"),
         (b"\xff\xfe", "decode"),
-        (b'{"format": "wienerkernel model", "version": 5, "library": "9.9"}', "newer version.*9.9.*upgrade"),
+        (b'{"format": "wienerkernel model", "version": 6, "library": "9.9"}', "newer version.*9.9.*upgrade"),
         (b'{"format": "wienerkernel model", "version": "1"}', "not a version"),
-        (b'{"format": "wienerkernel model", "version": 4}', "expected the entries"),
-        (b'{"format": "wienerkernel model", "version": 3}', "older version.*fit the model again"),
+        (b'{"format": "wienerkernel model", "version": 5}', "expected the entries"),
+        (b'{"format": "wienerkernel model", "version": 4}', "older version.*fit the model again"),
         (b'{"format": "wienerkernel model", "version": NaN}', "NaN"),
         (b'{"format": "wienerkernel model", "version": ' + b"9" * 5000 + b"}", "digits|integer"),
         (b" " * 5_000_000, "the limit is"),
@@ -860,7 +860,7 @@ def set_in_posterior(*path_and_value):
     return set_at("posteriors", 0, *path_and_value)
 
 
-SCIPY = {"kind": "scipy", "law": "norm", "args": [], "kwds": {}}
+SCIPY = {"kind": "ScipyNoise", "law": "norm", "args": [], "kwds": {}}
 
 
 @pytest.mark.parametrize(
@@ -878,7 +878,7 @@ SCIPY = {"kind": "scipy", "law": "norm", "args": [], "kwds": {}}
         set_in_posterior("smoother", "kernel", "k2", "length_scale", [1.0, 2.0, 3.0]),
         set_in_posterior("smoother", "kernel", "k2", "length_scale_bounds", "free"),
         set_in_posterior("smoother", "kernel", "k2", "more", 1.0),
-        set_in_posterior("smoother", "kernel", {"kind": "power", "kernel": 1, "exponent": 2}),
+        set_in_posterior("smoother", "kernel", {"kind": "Power", "kernel": 1, "exponent": 2}),
         set_in_posterior("noise", {**SCIPY, "law": "os.system"}),
         set_in_posterior("noise", {**SCIPY, "law": "rv_continuous"}),
         set_in_posterior("noise", {**SCIPY, "law": "__builtins__"}),
@@ -956,7 +956,7 @@ def test_arrays_that_do_not_belong_together_are_refused(name, change, saved, tmp
     refused(changed_array(saved[1], name, change), tmp_path)
 
 
-RBF_NODE = {"kind": "rbf", "length_scale": 1.0, "length_scale_bounds": [0.1, 10.0]}
+RBF_NODE = {"kind": "RBF", "length_scale": 1.0, "length_scale_bounds": [0.1, 10.0]}
 
 
 @pytest.mark.parametrize(
@@ -981,7 +981,7 @@ RBF_NODE = {"kind": "rbf", "length_scale": 1.0, "length_scale_bounds": [0.1, 10.
         (set_in_posterior("transform", "lam", 1.1), "from 0 to 1"),
         (set_in_posterior("transform", "lam", "nan"), "from 0 to 1"),
         (
-            set_in_posterior("transform", {"kind": "yeo_johnson", "lam": 2.5, "unit": 1.0, "free": True}),
+            set_in_posterior("transform", {"kind": "YeoJohnson", "lam": 2.5, "unit": 1.0, "free": True}),
             "from 0 to 2",
         ),
         (set_in_posterior("transform", "unit", 0.0), "expected a number"),
@@ -992,7 +992,7 @@ RBF_NODE = {"kind": "rbf", "length_scale": 1.0, "length_scale_bounds": [0.1, 10.
         (set_at("tuned", 0, "level_evidence", "nan"), "expected a number"),
         (set_at("tuned", 0, "shape_gain", "much"), "expected a number"),
         (set_at("parameters", "noise_level", "output"), "expected one of"),
-        (set_at("parameters", "noise_level", {"kind": "fitted", "more": 1}), "expected the entries"),
+        (set_at("parameters", "noise_level", {"kind": "Fitted", "more": 1}), "expected the entries"),
         (set_at("parameters", "noise_level", ["input"]), "expected one of"),
         (set_at("parameters", "transform", "cubic"), "expected one of"),
         (set_at("parameters", "transform", {"kind": "custom"}), "transform: cannot be"),
@@ -1068,14 +1068,14 @@ def nudged(triangle):
 def test_arrays_of_a_level_that_do_not_belong_together_are_refused(
     name, change, match, scaled_file, tmp_path
 ):
-    log = set_in_posterior("transform", {"kind": "box_cox", "lam": 0.0, "unit": 1.0, "free": True})
+    log = set_in_posterior("transform", {"kind": "BoxCox", "lam": 0.0, "unit": 1.0, "free": True})
     refused(changed_array(changed_tree(scaled_file, log), name, change), tmp_path, match)
 
 
 ABSURD = [
     0, -1, 2, 10**9, 10**30, 10**400, 0.5, -0.5, 1e6, 1e16, 1e100, 1e300, -1e300, 1e308, 1e-10, 1e-100, 1e-300, 5e-324,
     "inf", "-inf", "nan", "", "x" * 5000, "1", "fixed", "norm", "gamma", "cauchy", "poisson", "kstwobign", "vonmises",
-    "rbf", "linear", "power", "mixture", "residuals", "constant", "loo", "float32", "norm(0, 1)",
+    "RBF", "Linear", "Power", "Mixture", "Residuals", "constant", "loo", "float32", "norm(0, 1)",
     None, True, False, [], {}, [None], ["inf"], [0.0, 0.0], [1e300, 1e-300], [1.0] * 5000, [[1.0, 2.0]] * 2000,
 ]  # fmt: skip
 

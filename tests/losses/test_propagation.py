@@ -141,7 +141,9 @@ def test_an_offset_of_y_is_that_of_the_estimate(law):
     X = np.sort(rng.uniform(-5, 5, 40))[:, None]
     y = np.sin(X[:, 0]) + as_noise(law).rvs(40, random_state=rng)
     near, far = (
-        WienerKernelRegressor(RBF(1.0), noise=law, inference="ep", trend="constant", tuning=None).fit(X, values)
+        WienerKernelRegressor(RBF(1.0), noise=law, inference="ep", trend="constant", tuning=None).fit(
+            X, values
+        )
         for values in (y, y + 1e8)
     )
     assert near.posterior_.propagation.converged

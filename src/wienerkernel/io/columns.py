@@ -188,10 +188,8 @@ class ColumnReader:
 
     def add(self, chunk: Chunk) -> None:
         """Read some rows."""
-        before, self._found = self._found, []
-        for k, (name, parts) in enumerate(zip(self.names, self._parts, strict=True)):
-            (finding,) = found_in(chunk, [name], before[k : k + 1])
-            self._found.append(finding)
+        self._found = found_in(chunk, self.names, self._found)
+        for finding, parts in zip(self._found, self._parts, strict=True):
             if finding.kind == "number":
                 parts.append(chunk.numbers([finding.name], self.largest))
             else:

@@ -296,31 +296,21 @@ def predicted(model: Any, X: Any, return_std: bool, other: bool) -> Any:
         )
     n_outputs = 0 if model.posterior_.single_output else len(model.output_scale_)
     number = (1 + return_std) * max(1, n_outputs)
-    found = _mapped(_Predict(model, return_std, number), X, number)
-    columns = found if hasattr(X, "chunks") else found[list(range(found.shape[1]))]
-    frame = not hasattr(X, "chunks")
+    found = _mapped(partial(_prediction, model, return_std, number), X, number)
 
     def part(first: int) -> Any:
-        if n_outputs:
-            wanted = range(first * n_outputs, (first + 1) * n_outputs)
-            return columns[list(wanted)] if frame else columns[:, wanted.start : wanted.stop]
-        return columns[first] if frame else columns[:, first]
+        columns = list(range(first * n_outputs, (first + 1) * n_outputs)) if n_outputs else first
+        return found[:, columns] if hasattr(X, "chunks") else found[columns]
 
     return (part(0), part(1)) if return_std else part(0)
 
 
-class _Predict:
+def _prediction(model: Any, return_std: bool, n_columns: int, X: Any) -> FloatArray:
     """Mean, and standard deviation if asked for, as columns (m, k)."""
-
-    def __init__(self, model: Any, return_std: bool, n_columns: int) -> None:
-        self.model, self.return_std, self.n_columns = model, return_std, n_columns
-
-    def __call__(self, X: Any) -> FloatArray:
-        if not len(X):
-            return np.empty((0, self.n_columns))
-        found = self.model.predict(X, return_std=self.return_std)
-        parts = found if self.return_std else (found,)
-        return np.concatenate([part.reshape(len(X), -1) for part in parts], axis=1)
+    if not len(X):
+        return np.empty((0, n_columns))
+    found = model.predict(X, return_std=return_std)
+    return np.concatenate([part.reshape(len(X), -1) for part in (found if return_std else (found,))], axis=1)
 
 
 def _mapped(function: Any, X: Any, n_columns: int) -> Any:

@@ -106,8 +106,7 @@ def _model(
         check_level(parameters["noise_level"], n_features)
     model = WienerKernelRegressor(**parameters)
     model.n_features_in_ = n_features
-    for name in ("feature_names", "target_names"):
-        n = n_features if name == "feature_names" else n_outputs
+    for name, n in (("feature_names", n_features), ("target_names", n_outputs)):
         if others[name] is not None:
             if len(others[name]) != n:
                 raise FormatError(f"{name} must be {n} strings, one per column")
@@ -118,7 +117,7 @@ def _model(
         model.columns_ = list(others["columns"])
         if sum(len(column.features) for column in model.columns_) != n_features:
             raise FormatError(f"columns must make {n_features} inputs")
-    results = tuple(map(_completed, tuned, posteriors, ridges))
+    results = tuple(_completed(*found) for found in zip(tuned, posteriors, ridges, strict=True))
     if separate:
         model.posterior_ = SeparateOutputs(posteriors)
         model.kernel_, model.noise_ = tuple(map(_kernel, posteriors)), model.posterior_.noise
@@ -199,9 +198,8 @@ ORIGIN = Array("_ _", empty=True, optional=True)
 APPROXIMATION = choice(None, "auto", *APPROXIMATIONS, types=Neighbors | Features | Actions)
 GAIN = number(-np.inf, np.inf, optional=True)
 RECORDS = [
-    Record("fitted", Fitted, {}),
+    Record(Fitted, {}),
     Record(
-        "parameters",
         Parameters,
         {
             "kernel": str | Kernel | None,
@@ -221,7 +219,6 @@ RECORDS = [
         take=lambda parameters: parameters,
     ),
     Record(
-        "tuning",
         TuningResult,
         {
             "method": choice(*METHODS, "neighbors"),
@@ -235,7 +232,6 @@ RECORDS = [
         make=_tuned,
     ),
     Record(
-        "model",
         WienerKernelRegressor,
         {
             "parameters": Parameters,
@@ -252,7 +248,6 @@ RECORDS = [
         make=_model,
     ),
     Record(
-        "system",
         Dynamics,
         {
             "learns": choice("state", "increment"),

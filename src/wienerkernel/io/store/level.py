@@ -13,7 +13,7 @@ from ...noise import Noise
 from ...noise.level import FittedMean, Level
 from ...posterior.input_noise import InputNoise, Linearization
 from .archive import FormatError
-from .nodes import Array, Record, arrays, check_shape, each, packed, unpacked
+from .nodes import Array, Record, check_shape, each, packed, unpacked
 
 __all__ = ["RECORDS", "check_level"]
 
@@ -84,32 +84,31 @@ def _input_noise(laws: tuple[Noise, ...], directions: FloatArray, **parts: Float
 
 RECORDS = [
     Record(
-        "mean",
         FittedMean,
         {
             "kernel": Kernel,
             "coefficients": Array("_", empty=True),
-            **arrays(places="mean_places _", dual="mean_places"),
+            "places": "mean_places _",
+            "dual": "mean_places",
         },
         check=_check_mean,
     ),
     Record(
-        "level",
         Level,
         {
             "kernel": Kernel,
             "inputs": FittedMean | None,
-            **arrays(
-                empty=True, points="level_points _", factor="_", weights="level_points", covariance="_ _"
-            ),
+            "points": Array("level_points _", empty=True),
+            "factor": Array("_", empty=True),
+            "weights": Array("level_points", empty=True),
+            "covariance": Array("_ _", empty=True),
         },
         take=lambda level: {"factor": packed(level.factor)},
         make=_level,
     ),
     Record(
-        "input_noise",
         Linearization,
-        {"laws": each(Noise, 1), **arrays(directions="laws d", slopes="n laws", curvature="n")},
+        {"laws": each(Noise, 1), "directions": "laws d", "slopes": "n laws", "curvature": "n"},
         take=lambda linear: {"laws": linear.noise.laws, "directions": linear.noise.directions},
         make=_input_noise,
     ),

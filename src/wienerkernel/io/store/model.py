@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["load", "load_any", "load_system", "save"]
 
-FORMAT, VERSION = "wienerkernel model", 4
+FORMAT, VERSION = "wienerkernel model", 5
 PARTS = (objects, noise, level, smoother, posterior, estimator)
 RECORDS: list[Record] = [record for part in PARTS for record in part.RECORDS]
 LONGEST_TEXT, LONGEST_MESSAGE = 2**22, 600
@@ -115,7 +115,7 @@ def load_any(path: str | os.PathLike[str]) -> WienerKernelRegressor | Dynamics:
     try:
         with Archive(path) as archive, np.errstate(all="ignore"):
             tree = _parsed(archive.text(LONGEST_TEXT))
-            if tree.get("kind") not in ("model", "system"):
+            if tree.get("kind") not in ("WienerKernelRegressor", "Dynamics"):
                 raise FormatError("model.json: expected the entries of a model or a system")
             model = Reader(RECORDS, archive).value(tree, "")
             if archive.unread:

@@ -22,7 +22,7 @@ from ...validation import check_size
 from .archive import Archive, FormatError
 
 __all__ = ["COUNT", "FLAG", "REAL", "Array", "Node", "Positive", "Reader", "Record", "Writer"]
-__all__ += ["arrays", "check_shape", "choice", "each", "number", "packed", "unpacked", "wrong"]
+__all__ += ["check_shape", "choice", "each", "number", "packed", "unpacked", "wrong"]
 
 Node: TypeAlias = Any
 """What JSON has: None, bool, int, float, str, list, dict."""
@@ -88,7 +88,9 @@ def each(of: Any, least: int = 0, most: int = 2**20, kind: Any = list | tuple) -
 
 
 def _as_check(of: Any) -> Any:
-    """A check; for a type, that a value is of it."""
+    """A check; for a type, that a value is of it; for a text, an array with extents of these names."""
+    if isinstance(of, str):
+        return Array(of)
     if not isinstance(of, type | UnionType):
         return of
 
@@ -178,11 +180,6 @@ class Positive(Array):
             sizes = values
         if not np.all((sizes >= self.smallest) & (sizes <= 1 / self.smallest)):
             raise FormatError(f"{name} must be positive, from {self.smallest:g} to {1 / self.smallest:g}")
-
-
-def arrays(bounded: bool = True, empty: bool = False, **shapes: str) -> dict[str, Array]:
-    """Several arrays by name, for example ``X="n d"``."""
-    return {name: Array(shape, bounded=bounded, empty=empty) for name, shape in shapes.items()}
 
 
 def check_shape(name: str, values: AnyArray, *expected: str | int) -> None:
@@ -294,14 +291,13 @@ class Reader:
 class Record:
     """A type of objects, with what the entries of its node must be.
 
-    Each of the ``entries`` has a check, a type or an array. They are the attributes of these names, unless ``take`` gives
+    Each of the ``entries`` has a check, a type, or the extents of an array. They are the attributes of these names, unless ``take`` gives
     others, and the arguments of the type, unless ``make`` makes the object, whose parts ``check`` compares. A ``law`` must
     not be nested too deeply in others.
     """
 
     def __init__(
         self,
-        kind: str,
         type_: type,
         entries: Mapping[str, Any],
         *,
@@ -310,7 +306,8 @@ class Record:
         check: Callable[[Any], None] = lambda _: None,
         law: bool = False,
     ) -> None:
-        self.kind, self.type, self.take, self.make, self.check = kind, type_, take, make or type_, check
+        self.type, self.take, self.make, self.check = type_, take, make or type_, check
+        self.kind = type_.__name__
         self.entries = {name: _as_check(of) for name, of in entries.items()}
         self.law = law
 

@@ -18,7 +18,7 @@ from ...noise.family import Family
 from ...noise.identity import family_name
 from ...validation import SMALLEST, largest
 from .archive import FormatError
-from .nodes import FLAG, Array, Record, arrays, check_shape, each, number
+from .nodes import FLAG, Array, Record, check_shape, each, number
 
 __all__ = ["CLOSE", "RECORDS", "moments_at_hand"]
 
@@ -164,13 +164,12 @@ def _checked_mean(saved: float, mean: float, width: float) -> float:
     return saved
 
 
-def _law_record(kind: str, type_: type[Noise], entries: dict[str, Any], **options: Any) -> Record:
-    return Record(kind, type_, entries, check=_check_moments, law=True, **options)
+def _law_record(type_: type[Noise], entries: dict[str, Any], **options: Any) -> Record:
+    return Record(type_, entries, check=_check_moments, law=True, **options)
 
 
 RECORDS = [
     _law_record(
-        "scipy",
         ScipyNoise,
         {"law": str, "args": each(number()), "kwds": each(number(), kind=dict)},
         take=lambda law: {
@@ -181,27 +180,23 @@ RECORDS = [
         make=_scipy,
     ),
     _law_record(
-        "residuals",
         Residuals,
-        {"mean": number()} | arrays(values="k", weights="k", cumulative="k", survival="k"),
+        {"mean": number(), "values": "k", "weights": "k", "cumulative": "k", "survival": "k"},
         take=lambda law: {"mean": law._mean, "cumulative": law._cumulative, "survival": law._survival},
         make=_residuals,
     ),
     _law_record(
-        "smoothed_residuals",
         SmoothedResiduals,
         {"bandwidth": number(SMALLEST, largest()), "residuals": Residuals},
         make=_smoothed_residuals,
     ),
     _law_record(
-        "mixture",
         Mixture,
-        {"mean": number(), "components": each(Noise, 1, MOST), "weights": Array("_")},
+        {"mean": number(), "components": each(Noise, 1, MOST), "weights": "_"},
         take=lambda law: {"mean": law._mean},
         make=_mixture,
     ),
     _law_record(
-        "expansion",
         Expansion,
         {
             "basis": OrthogonalBasis,
@@ -210,18 +205,17 @@ RECORDS = [
         },
     ),
     Record(
-        "basis",
         OrthogonalBasis,
         {
             "law": Noise,
             "normalized": FLAG,
             "size": number(2, MOST, int),
-            **arrays(bounded=False, alpha="_", beta="_"),
+            "alpha": Array("_", bounded=False),
+            "beta": Array("_", bounded=False),
         },
         make=_basis,
     ),
     Record(
-        "family",
         Family,
         {"law": str, "loc": number(optional=True), "bounds": each(tuple, kind=dict)},
         take=lambda family: {

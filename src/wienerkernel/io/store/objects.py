@@ -20,25 +20,10 @@ from .nodes import COUNT, FLAG, Array, Record, choice, each, number, wrong
 __all__ = ["RECORDS"]
 
 PARAMETER: Any = int | float | str | tuple | None
-KERNELS: dict[str, Any] = {
-    "constant": Constant,
-    "linear": Linear,
-    "matern": Matern,
-    "periodic": Periodic,
-    "power": Power,
-    "product": Product,
-    "rational_quadratic": RationalQuadratic,
-    "rbf": RBF,
-    "sum": Sum,
-}
+KERNELS: Any = (Constant, Linear, Matern, Periodic, Power, Product, RationalQuadratic, RBF, Sum)
 OPERANDS = dict.fromkeys(("k1", "k2", "kernel"), Kernel)
-LOSSES: dict[str, Any] = {
-    "huber": Huber,
-    "pinball": Pinball,
-    "epsilon-insensitive": EpsilonInsensitive,
-    "negative log density": NegativeLogDensity,
-}
-TRANSFORMS: dict[str, Any] = {"box_cox": BoxCox, "yeo_johnson": YeoJohnson}
+LOSSES: Any = (Huber, Pinball, EpsilonInsensitive, NegativeLogDensity)
+LOSS = {"law": str, "n_draws": COUNT}
 SEED = number(0, 2**63, int)
 
 
@@ -57,31 +42,17 @@ def _check_column(column: Column) -> None:
 
 RECORDS = [
     *(
-        Record(name, kind, {field.name: OPERANDS.get(field.name, PARAMETER) for field in fields(kind)})
-        for name, kind in KERNELS.items()
+        Record(kind, {part.name: OPERANDS.get(part.name, PARAMETER) for part in fields(kind)})
+        for kind in KERNELS
     ),
+    *(Record(kind, {part.name: LOSS.get(part.name, number()) for part in fields(kind)}) for kind in LOSSES),
     *(
-        Record(
-            name,
-            kind,
-            {field.name: {"law": str, "n_draws": COUNT}.get(field.name, number()) for field in fields(kind)},
-        )
-        for name, kind in LOSSES.items()
+        Record(kind, {"lam": number(*kind.bounds), "unit": number(SMALLEST, largest()), "free": FLAG})
+        for kind in (BoxCox, YeoJohnson)
     ),
-    *(
-        Record(
-            name,
-            kind,
-            {"lam": number(*kind.bounds), "unit": number(SMALLEST, largest()), "free": FLAG},
-        )
-        for name, kind in TRANSFORMS.items()
-    ),
-    Record("neighbors", Neighbors, {"n_neighbors": SEED}),
+    Record(Neighbors, {"n_neighbors": SEED}),
+    Record(Features, dict.fromkeys(("n_features", "n_audits", "reservoir", "random_state"), SEED)),
     Record(
-        "features", Features, dict.fromkeys(("n_features", "n_audits", "reservoir", "random_state"), SEED)
-    ),
-    Record(
-        "actions",
         Actions,
         {
             "name": choice("subset", "cholesky", None),
@@ -97,7 +68,6 @@ RECORDS = [
         make=lambda name, matrix, **others: Actions(matrix if name is None else name, **others),
     ),
     Record(
-        "column",
         Column,
         {"name": str, "type": choice(*KINDS), "levels": each(str), "origin": str, "unit": str},
         take=lambda column: {"type": column.kind},

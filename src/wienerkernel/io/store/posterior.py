@@ -29,20 +29,7 @@ from ...transform import Transform
 from ...validation import SMALLEST
 from .archive import FormatError
 from .level import check_level
-from .nodes import (
-    FLAG,
-    REAL,
-    Array,
-    Positive,
-    Record,
-    arrays,
-    check_shape,
-    choice,
-    each,
-    number,
-    packed,
-    unpacked,
-)
+from .nodes import FLAG, REAL, Array, Positive, Record, check_shape, choice, each, number, packed, unpacked
 from .noise import moments_at_hand
 from .smoother import TREND, check_factor, check_finite, check_index, n_trend, probes
 
@@ -67,14 +54,15 @@ def _check_linear(posterior: Posterior) -> None:
     if len(scale) != n_outputs or (n_outputs == 1 and scale[0] != 1):
         raise FormatError(f"output_scale must be {n_outputs} positive numbers, 1 for a single output")
     check_level(posterior.level, smoother.samples.places.shape[1])
-    if moments_at_hand(posterior.noise) is not None:
+    if posterior.input_noise is not None:
+        check_shape("input_noise.curvature", posterior.input_noise.curvature, len(smoother.targets))
+    if posterior.transform is not None and moments_at_hand(posterior.noise) is not None:
         _check_range(posterior.transform, posterior.observed())
 
 
-def _linear(kind: str, type_: type[Posterior], smoother: Any) -> Record:
+def _linear(type_: type[Posterior], smoother: Any) -> Record:
     """Description of a model that is linear in y."""
     return Record(
-        kind,
         type_,
         {
             "smoother": smoother,
@@ -160,12 +148,9 @@ def _check_nonlinear(posterior: Any) -> None:
 POSITIVE, DIAGNOSTIC = number(np.nextafter(0, 1)), number(0.0, np.inf)
 SCALES = {"level": Level | None, "transform": Transform | None}
 RECORDS = [
-    _linear("posterior", Posterior, Smoother),
-    _linear(
-        "approximate posterior", ApproximatePosterior, NeighborSmoother | ActionSmoother | FeatureSmoother
-    ),
+    _linear(Posterior, Smoother),
+    _linear(ApproximatePosterior, NeighborSmoother | ActionSmoother | FeatureSmoother),
     Record(
-        "loss posterior",
         LossPosterior,
         {
             "setting": str,
@@ -176,7 +161,7 @@ RECORDS = [
             "score": Score,
             "lam": POSITIVE,
             "kkt": DIAGNOSTIC,
-            "estimate": Array("features"),
+            "estimate": "features",
             "draws": Array("_ features", optional=True),
             **SCALES,
         },
@@ -185,33 +170,31 @@ RECORDS = [
         check=_check_nonlinear,
     ),
     Record(
-        "full posterior",
         FullPosterior,
         {"setting": str, "propagation": Propagation, "draws": Draws | None} | SCALES,
         make=_full_posterior,
         check=_check_nonlinear,
     ),
     Record(
-        "coordinates",
         Coordinates,
         {
             "kernel": Kernel,
             "trend": TREND,
             "pivots": Array("pivots", dtype="i"),
-            **arrays(places="places d", factor="_", phi="places features"),
+            "places": "places d",
+            "factor": "_",
+            "phi": "places features",
         },
         take=lambda found: {"trend": found.trend.kind, "factor": packed(found.factor)},
         make=_coordinates,
     ),
     Record(
-        "observed",
         Observed,
-        {"y": Array("n"), "scale": Positive("n", SMALLEST), "index": Array("n", dtype="i")},
+        {"y": "n", "scale": Positive("n", SMALLEST), "index": Array("n", dtype="i")},
         make=lambda **parts: Observed(places=np.empty((0, 0)), **parts),
     ),
-    Record("score", Score, {"center": number()} | dict.fromkeys(("square", "slope", "freedom"), POSITIVE)),
+    Record(Score, {"center": number()} | dict.fromkeys(("square", "slope", "freedom"), POSITIVE)),
     Record(
-        "propagation",
         Propagation,
         {
             "coordinates": Coordinates,
@@ -221,14 +204,14 @@ RECORDS = [
             "sweeps": number(0, 2**53, int),
             "power": number(np.nextafter(0, 1), 1.0),
             "log_evidence": REAL,
-            **arrays(bounded=False, tau="n", nu="n"),
+            "tau": Array("n", bounded=False),
+            "nu": Array("n", bounded=False),
         },
         make=_propagation,
     ),
     Record(
-        "draws",
         Draws,
         dict.fromkeys(("r_hat", "effective"), DIAGNOSTIC)
-        | {"weights": Array("_ features"), "method": choice(*METHODS)},
+        | {"weights": "_ features", "method": choice(*METHODS)},
     ),
 ]

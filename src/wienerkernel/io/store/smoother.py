@@ -20,7 +20,7 @@ from ...smoother.samples import Samples
 from ...smoother.trend import TRENDS, Trend
 from ...validation import SMALLEST, check_size, check_spans
 from .archive import FormatError
-from .nodes import COUNT, Array, Positive, Record, arrays, check_shape, choice, number, packed, unpacked
+from .nodes import COUNT, Array, Positive, Record, check_shape, choice, number, packed, unpacked
 
 __all__ = ["RECORDS", "TREND", "check_factor", "check_finite", "check_index", "n_trend", "probes"]
 
@@ -167,17 +167,17 @@ def _sums(gram: FloatArray, targets: FloatArray, **parts: Any) -> Sums:
 
 OF_SAMPLES = {
     "kernel": Kernel,
-    **arrays(X="n d", targets="n outputs"),
+    "X": "n d",
+    "targets": "n outputs",
     "regularizer": Positive("n", SMALLEST**2),
     "scale": Positive("n", SMALLEST),
     "trend": TREND,
 }
 RECORDS = [
     Record(
-        "samples",
         Samples,
         {
-            "places": Array("places d"),
+            "places": "places d",
             "index": Array("n", dtype="i"),
             "row_regularizer": Positive("n", SMALLEST**2, matrix=True),
             "scale": Positive("n", SMALLEST, matrix=True),
@@ -186,12 +186,11 @@ RECORDS = [
         check=_check_samples,
     ),
     Record(
-        "smoother",
         Smoother,
         {
             "kernel": Kernel,
             "samples": Samples,
-            "targets": Array("n outputs"),
+            "targets": "n outputs",
             "trend": TREND,
             "factor": Array("_", bounded=False),
             "width": COUNT,
@@ -200,52 +199,36 @@ RECORDS = [
         take=_parts_of,
         make=_smoother,
     ),
+    Record(NeighborSmoother, OF_SAMPLES | {"n_neighbors": number(2, 2**53, int)}, check=_check_approximate),
+    Record(ActionSmoother, OF_SAMPLES | {"actions": "n actions"}, check=_check_approximate),
     Record(
-        "neighbor smoother",
-        NeighborSmoother,
-        OF_SAMPLES | {"n_neighbors": number(2, 2**53, int)},
-        check=_check_approximate,
-    ),
-    Record(
-        "action smoother", ActionSmoother, OF_SAMPLES | arrays(actions="n actions"), check=_check_approximate
-    ),
-    Record(
-        "feature smoother",
         FeatureSmoother,
         {"inducing": Inducing, "audit": Audit, "sums": Sums, "ridge": number(SMALLEST**2, SMALLEST**-2)},
         check=_check_features,
     ),
     Record(
-        "inducing",
         Inducing,
-        {"kernel": Kernel, **arrays(points="points d", factor="_"), "trend": TREND},
+        {"kernel": Kernel, "points": "points d", "factor": "_", "trend": TREND},
         take=lambda inducing: {"factor": packed(inducing.factor), "trend": inducing.trend.kind},
         make=_inducing,
     ),
+    Record(Audit, {"frequencies": "m d", "weights": Positive("m", 1e-6), "variance": number()}),
     Record(
-        "audit",
-        Audit,
-        {"frequencies": Array("m d"), "weights": Positive("m", 1e-6), "variance": number()},
-    ),
-    Record(
-        "sums",
         Sums,
         {
             "rows": Rows,
             "n": COUNT,
-            **arrays(gram="_", targets="features outputs", audit="features _"),
+            "gram": "_",
+            "targets": "features outputs",
+            "audit": "features _",
         },
         take=lambda sums: {"gram": packed(sums.gram)},
         make=_sums,
         check=_check_sums,
     ),
     Record(
-        "rows",
         Rows,
-        {
-            "number": COUNT,
-            **arrays(keys="rows", X="rows d", y="rows outputs"),
-            "scale": Positive("rows", SMALLEST),
-        },
+        {"number": COUNT, "keys": "rows", "X": "rows d", "y": "rows outputs"}
+        | {"scale": Positive("rows", SMALLEST)},
     ),
 ]
