@@ -72,6 +72,7 @@ NOISES = {
     "normal": "norm(0, 0.3)",
     "gamma": stats.gamma(0.25, loc=-0.1, scale=0.7),
     "positional": stats.skewnorm(3, 0.1, 0.5),
+    "arrays of one number": stats.norm(np.array([0.1]), scale=np.array(0.3)),
     "student": stats.t(df=4, scale=0.2),
     "discrete": stats.poisson(0.8),
     "recorded": RESIDUALS,

@@ -50,7 +50,7 @@ def _parts(model: WienerKernelRegressor) -> dict[str, Any]:
         "parameters": _given(model, posteriors[0]),
         "separate": separate,
         "posteriors": posteriors,
-        "ridges": ridge.tolist() if separate else [ridge],
+        "ridges": np.ravel(ridge).tolist(),
         "tuned": (tuned or [None] * len(ridge)) if separate else [tuned],
         "approximation": getattr(model, "approximation_", None),
         "columns": getattr(model, "columns_", None),

@@ -234,8 +234,10 @@ class Writer:
 
 
 def _plain(value: Any) -> Any:
-    """Scalars of NumPy as numbers of Python."""
-    return value.item() if isinstance(value, np.generic) else value
+    """Scalars of NumPy, also as arrays, as numbers of Python."""
+    return (
+        np.asarray(value).item() if isinstance(value, np.generic | np.ndarray) and value.size == 1 else value
+    )
 
 
 ADVICE = {

@@ -92,6 +92,15 @@ def _law(name: str) -> Any:
     return law
 
 
+def _parts_of_scipy(noise: ScipyNoise) -> dict[str, Any]:
+    frozen = noise.frozen
+    return {
+        "law": _named_law(frozen.dist),
+        "args": [np.asarray(value).item() for value in frozen.args],
+        "kwds": {name: np.asarray(value).item() for name, value in frozen.kwds.items()},
+    }
+
+
 def _scipy(law: str, args: tuple[float, ...], kwds: dict[str, float]) -> ScipyNoise:
     frozen = _law(law)(*args, **kwds)
     if np.isnan(frozen.support()).any():
@@ -172,11 +181,7 @@ RECORDS = [
     _law_record(
         ScipyNoise,
         {"law": str, "args": each(number()), "kwds": each(number(), kind=dict)},
-        take=lambda law: {
-            "law": _named_law(law.frozen.dist),
-            "args": law.frozen.args,
-            "kwds": law.frozen.kwds,
-        },
+        take=_parts_of_scipy,
         make=_scipy,
     ),
     _law_record(

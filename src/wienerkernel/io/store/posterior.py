@@ -36,6 +36,7 @@ from .smoother import TREND, check_factor, check_finite, check_index, n_trend, p
 __all__ = ["RECORDS"]
 
 CLOSE = 1e-6
+LONGEST_SETTING = 200
 
 
 def _check_range(transform: Transform | None, samples: FloatArray) -> None:
@@ -138,6 +139,8 @@ def _scaled(posterior: Any, level: Level | None, transform: Transform | None) ->
 
 def _check_nonlinear(posterior: Any) -> None:
     places = posterior.coordinates.places
+    if len(posterior.setting) > LONGEST_SETTING:
+        raise FormatError("setting must be a short text")
     check_level(posterior.level, places.shape[1])
     mean, parts = posterior.mean_and_uncertainty(probes(places))
     check_finite(mean, parts.total)
