@@ -72,7 +72,7 @@ NOISES = {
     "normal": "norm(0, 0.3)",
     "gamma": stats.gamma(0.25, loc=-0.1, scale=0.7),
     "positional": stats.skewnorm(3, 0.1, 0.5),
-    "arrays of one number": stats.norm(np.array([0.1]), scale=np.array(0.3)),
+    "arrays of one number": stats.norm(np.array(0.1), scale=np.array(0.3)),
     "student": stats.t(df=4, scale=0.2),
     "discrete": stats.poisson(0.8),
     "recorded": RESIDUALS,
@@ -894,7 +894,7 @@ SCIPY = {"kind": "ScipyNoise", "law": "norm", "args": [], "kwds": {}}
         set_in_posterior("noise", "components", 0, "values", {"array": "../../etc/passwd"}),
         set_in_posterior("noise", "components", 0, "mean", "inf"),
         set_in_posterior("noise", "components", 1, "basis", "normalized", "yes"),
-        set_in_posterior("noise", "weights", {"array": "places"}),
+        set_in_posterior("noise", "weights", {"array": f"{SAMPLES}.places"}),
         set_at("ridges", 0, -1.0),
         set_at("ridges", 0, "1"),
         set_in_posterior("single_output", 1),
@@ -912,7 +912,7 @@ SCIPY = {"kind": "ScipyNoise", "law": "norm", "args": [], "kwds": {}}
         set_in_posterior("smoother", "width", 10**9),
         set_in_posterior("smoother", "width", 1),
         set_in_posterior("smoother", "targets", {"array": 3}),
-        set_in_posterior("smoother", "targets", {"array": "factor"}),
+        set_in_posterior("smoother", "targets", {"array": f"{SMOOTHER}.factor"}),
     ],
 )
 def test_hand_made_trees_are_refused(change, saved, tmp_path):

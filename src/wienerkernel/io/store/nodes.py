@@ -235,9 +235,7 @@ class Writer:
 
 def _plain(value: Any) -> Any:
     """Scalars of NumPy, also as arrays, as numbers of Python."""
-    return (
-        np.asarray(value).item() if isinstance(value, np.generic | np.ndarray) and value.size == 1 else value
-    )
+    return value.item() if isinstance(value, np.generic | np.ndarray) and value.size == 1 else value
 
 
 ADVICE = {
@@ -293,9 +291,9 @@ class Reader:
 class Record:
     """A type of objects, with what the entries of its node must be.
 
-    Each of the ``entries`` has a check, a type, or the extents of an array. They are the attributes of these names, unless ``take`` gives
-    others, and the arguments of the type, unless ``make`` makes the object, whose parts ``check`` compares. A ``law`` must
-    not be nested too deeply in others.
+    Each of the ``entries`` has a check, a type, or the extents of an array. They are the attributes of these names, unless
+    ``take`` gives others, and the arguments of the type, unless ``make`` makes the object, whose parts ``check`` compares.
+    A ``law`` must not be nested too deeply in others.
     """
 
     def __init__(
