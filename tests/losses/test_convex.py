@@ -185,6 +185,23 @@ def test_huber_with_a_large_threshold_is_the_squared_loss():
                 np.testing.assert_allclose(a.ppf(0.2) - shift, b.ppf(0.2), atol=0.12 * b.std().max())
 
 
+@pytest.mark.parametrize("loss", [Huber(0.5, law="influence"), Pinball(0.3, law="influence")], ids=repr)
+def test_influence_law_has_the_moments_of_its_draws(loss):
+    X, y = data()
+    options = {"noise": "t(3)", "tuning": None, "random_state": 0}
+    model = WienerKernelRegressor(KERNELS["smooth"], loss=loss, **options).fit(X, y)
+    posterior, Q = model.posterior_, np.array([[-4.0], [0.0], [0.5]])
+    if isinstance(loss, Pinball):  # psi takes two values
+        assert posterior.weights.psi.var() == pytest.approx(0.3 * 0.7 / posterior.score.slope**2)
+    law = posterior.distribution(Q, "function")
+    draws = law.rvs(40_000, random_state=1)
+    mean, covariance = posterior.mean_and_covariance(Q)
+    np.testing.assert_allclose(np.diag(covariance), law.var(), rtol=1e-6)
+    np.testing.assert_allclose(np.cov(draws.T), covariance, atol=0.03 * covariance.max())
+    np.testing.assert_allclose(draws.mean(axis=0), mean, atol=0.02 * np.sqrt(covariance.max()))
+    np.testing.assert_allclose(np.quantile(draws, 0.2, axis=0), law.ppf(0.2), atol=0.03 * law.std().max())
+
+
 @pytest.mark.parametrize(
     ("law", "loss", "tolerance"),
     [

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from .._typing import FloatArray, IntArray
 from ..law import LinearCombination
 from ..law.mixed import MixedLaw
-from ..losses import NonlinearPosterior
+from ..losses import CoordinatePosterior
 from ..noise import Noise
 from ..noise.level import Level, level_nodes
 from ..notebook import table_html
@@ -199,7 +199,7 @@ def leave_one_out_law(posterior: Any, rows: IntArray | slice = ALL) -> tuple[Any
     the other samples, which must be independent. With a transform, or an estimate that is not linear in y, they are the
     samples y_i themselves, and in the latter case the law is approximate.
     """
-    if isinstance(posterior, NonlinearPosterior):
+    if isinstance(posterior, CoordinatePosterior):
         found, values = posterior.left_out(rows)
         if posterior.transform is None:
             return found, values

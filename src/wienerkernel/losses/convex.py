@@ -30,6 +30,11 @@ class Curve(NamedTuple):
     r: FloatArray
     u: FloatArray
 
+    @property
+    def is_step(self) -> bool:
+        """Whether psi takes two values: the loss of a quantile."""
+        return len(self.r) == 2 and bool(self.r[0] == self.r[1])
+
 
 class Loss(ABC):
     """A convex loss; the estimate minimizes sum_i rho((y_i - f(x_i)) / scale_i - c) + (lam / 2) ||f||^2.

@@ -65,6 +65,10 @@ class Coordinates:
         """Prior precisions of the weights, (r + q,): 1, and 0 for the trend."""
         return (np.arange(self.phi.shape[1]) < len(self.pivots)).astype(float)
 
+    def gram(self, weight: FloatArray) -> FloatArray:
+        """Phi' diag(weight) Phi with weights of the places, (r + q, r + q)."""
+        return np.asarray(self.phi.T @ (weight[:, None] * self.phi))
+
     def features(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """phi(x) at the rows of X, (m, r + q), and the variances of the rest, (m,)."""
         cross = np.asarray(self.kernel(self.places[self.pivots], X), dtype=np.float64)

@@ -2,96 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from .._typing import FloatArray
-from ..law import LinearCombination
-from ..law.mixed import MixedLaw
 from ..noise import Noise, Residuals
-from ..noise.level import Nodes
 from .convex import Curve, Loss, NegativeLogDensity, Pinball
 from .coordinates import Coordinates, Observed
-from .posterior import AnyLaw, CoordinatePosterior, DrawnWeights, Weights
+from .posterior import CoordinatePosterior
 from .score import Score
 from .solver import Solution, minimize_loss
+from .weights import DrawnWeights, InfluenceWeights, Weights
 
-__all__ = ["InfluenceWeights", "LossPosterior", "fit_loss", "influence_weights", "spectrum"]
+__all__ = ["LossPosterior", "fit_loss", "spectrum"]
 
 ATOMS = 512
 """Values that stand for the law of psi(M - c), unless it takes two."""
 
 
-@dataclass(frozen=True)
-class InfluenceWeights:
-    """w - sum_i z_i psi(M_i - c) / h to first order: the law of f around the estimate, approximately.
-
-    Parameters
-    ----------
-    estimate : ndarray of shape (r,)
-    root : ndarray of shape (r, n)
-        The derivatives z_i of the estimate by the samples.
-    psi : Residuals
-        The law of psi(M - c) / h, of mean 0.
-    """
-
-    estimate: FloatArray
-    root: FloatArray
-    psi: Residuals
-
-    @property
-    def mean(self) -> FloatArray:
-        """Mean of w."""
-        return self.estimate
-
-    def covariance(self, phi: FloatArray) -> FloatArray:
-        """Covariance of phi'w, (m, m)."""
-        a = phi @ self.root
-        return np.asarray(self.psi.var() * a @ a.T)
-
-    def variance(self, phi: FloatArray) -> FloatArray:
-        """Variance of phi'w, (m,)."""
-        return np.asarray(self.psi.var() * np.sum((phi @ self.root) ** 2, axis=1))
-
-    def law(
-        self, phi: FloatArray, normal_std: FloatArray, noise: Noise | None, scale: Nodes, verbose: bool
-    ) -> AnyLaw:
-        """The law of phi'w and independent variables, (m,): exact linear combinations."""
-        loc, a = phi @ self.estimate, -phi @ self.root
-        if noise is None:
-            return LinearCombination(self.psi, a, loc=loc, normal_std=normal_std, verbose=verbose)
-        scales, chances = scale
-        weights = [np.broadcast_to(a, (len(scales), *a.shape)), scales[..., None]]
-        law = LinearCombination([self.psi, noise], weights, loc=loc, normal_std=normal_std, verbose=verbose)
-        return MixedLaw(law, chances)
-
-    def rvs(self, size: int, generator: Any) -> FloatArray:
-        """Draws of w, (size, r)."""
-        psi = self.psi.rvs((size, self.root.shape[1]), random_state=generator)
-        return np.asarray(self.estimate - psi @ self.root.T)
-
-
 class LossPosterior(CoordinatePosterior):
-    """The estimate for a convex loss.
+    """The estimate for a convex loss, with the largest violation ``kkt`` of the optimality conditions.
 
-    Its noise part is the variance of its law. Its model part is that of the linear smoother with the same curvature, whose
-    ridge is lam / h.
-
-    Parameters
-    ----------
-    setting, noise, coordinates, estimate, weights
-        As in :class:`CoordinatePosterior`.
-    loss : Loss
-    score : Score
-    ridge : float
-        lam / h, the noise variance of squared loss that corresponds to this loss.
-    kkt : float
-        Largest violation of the optimality conditions.
-    observed : Observed
+    Its noise part is the variance of its law: that of the ``draws`` of the weights (N, r + q), or to first order in the
+    noise without them. Its model part is that of the linear smoother with the same curvature: lam / h is the noise
+    variance of squared loss that corresponds to this loss.
 
     Examples
     --------
@@ -109,27 +46,30 @@ class LossPosterior(CoordinatePosterior):
         setting: str,
         noise: Noise,
         coordinates: Coordinates,
+        observed: Observed,
         estimate: FloatArray,
-        weights: Weights,
+        draws: FloatArray | None,
         *,
         loss: Loss,
         score: Score,
         lam: float,
         kkt: float,
-        observed: Observed,
     ) -> None:
-        super().__init__(setting, noise, coordinates, estimate, weights)
-        self.loss, self.score, self.lam, self.kkt, self.observed = loss, score, lam, kkt, observed
-        self.ridge = lam / score.slope
-
-    @cached_property
-    def _smoother(self) -> Any:
-        return _information(self.coordinates, self.observed, self.ridge)
+        self.loss, self.score, self.lam, self.kkt = loss, score, lam, kkt
+        self._smoother = _information(coordinates, observed, lam / score.slope)
+        weights: Weights
+        if draws is None:
+            phi = coordinates.phi[observed.index] / observed.scale[:, None]
+            slopes = cho_solve(self._smoother, phi.T)
+            weights = InfluenceWeights(estimate, slopes, _law_of_psi(loss.curve(noise), noise, score))
+        else:
+            weights = DrawnWeights(draws)
+        super().__init__(setting, noise, coordinates, observed, estimate, weights)
 
     def normal_root(self, phi: FloatArray) -> FloatArray:
         """Rows whose squared lengths, with the rest, are the model part: rho^2 D^(1/2) C^-1 phi."""
-        solved = cho_solve(self._smoother, phi.T).T
-        return np.asarray(self.ridge * solved * np.sqrt(self.coordinates.precision))
+        ridge = self.lam / self.score.slope
+        return np.asarray(ridge * cho_solve(self._smoother, phi.T).T * np.sqrt(self.coordinates.precision))
 
     def quantile_curves(self, X: FloatArray, taus: FloatArray) -> FloatArray:
         """Quantiles of observations at the rows of X by the pinball loss for each tau, (m, k), increasing in tau.
@@ -158,33 +98,28 @@ def fit_loss(
     ridge: float | None,
     generator: Any,
 ) -> LossPosterior:
-    """The estimate for a loss and its law.
-
-    Without a ridge, lam is E psi^2 / h, so that lam / h is the asymptotic variance.
-    """
-    curve = loss.curve(noise)
+    """The estimate for a loss and its law; without a ridge, lam is E psi^2 / h: lam / h is the asymptotic variance."""
+    curve, y = loss.curve(noise), observed.y[:, None]
     score = Score.of(curve, noise, spectrum(coordinates, observed))
     if isinstance(loss, NegativeLogDensity):  # E psi' = E psi^2
         score = replace(score, slope=score.square)
-    lam = score.square / score.slope if ridge is None else ridge
-    solution = _solve(coordinates, observed, curve, lam, observed.y[:, None], score.center)
-    estimate = solution.w[:, 0]
-    weights: Weights
-    if loss.law == "influence":
-        weights = influence_weights(coordinates, observed, noise, curve, score, lam, estimate)
-    else:
-        weights = _refits(coordinates, observed, noise, loss, curve, score, lam, estimate, generator)
+    lam = score.lam if ridge is None else ridge
+    solution = _solve(coordinates, observed, curve, lam, y, score.center)
+    estimate, draws = solution.w[:, 0], None
+    if loss.law != "influence":
+        new = observed.scale[:, None] * noise.rvs((len(y), loss.n_draws), random_state=generator)
+    if loss.law == "lifted":
+        draws = _solve(coordinates, observed, curve, lam, y - new, 0.0).w.T
+    elif loss.law == "bootstrap":
+        # reflected about the smoothed estimate: what the smoother takes away from the estimate is in the model part
+        fitted = coordinates.phi @ estimate
+        weighted = coordinates.phi.T @ (observed.per_place(observed.scale**-2) * fitted)
+        smoothed = cho_solve(_information(coordinates, observed, lam / score.slope), weighted)
+        y_new = fitted[observed.index, None] + new
+        draws = estimate + smoothed - _solve(coordinates, observed, curve, lam, y_new, score.center).w.T
+    kkt = float(solution.kkt[0])
     return LossPosterior(
-        setting,
-        noise,
-        coordinates,
-        estimate,
-        weights,
-        loss=loss,
-        score=score,
-        lam=lam,
-        kkt=float(solution.kkt[0]),
-        observed=observed,
+        setting, noise, coordinates, observed, estimate, draws, loss=loss, score=score, lam=lam, kkt=kkt
     )
 
 
@@ -201,65 +136,25 @@ def _solve(
     return minimize_loss(phi, coordinates.precision, y / observed.scale[:, None] - center, curve, lam)
 
 
-def _refits(
-    coordinates: Coordinates,
-    observed: Observed,
-    noise: Noise,
-    loss: Loss,
-    curve: Curve,
-    score: Score,
-    lam: float,
-    estimate: FloatArray,
-    generator: Any,
-) -> DrawnWeights:
-    """Fits to new noise around the estimate, reflected about the smoothed estimate; or to y - M, the lifted problem.
-
-    What the smoother takes away from the estimate itself is not counted: the model part has it.
-    """
-    new = observed.scale[:, None] * noise.rvs((len(observed.y), loss.n_draws), random_state=generator)
-    if loss.law == "lifted":
-        return DrawnWeights(_solve(coordinates, observed, curve, lam, observed.y[:, None] - new, 0.0).w.T)
-    fitted = coordinates.phi @ estimate
-    refits = _solve(coordinates, observed, curve, lam, fitted[observed.index, None] + new, score.center).w.T
-    weighted = coordinates.phi.T @ (observed.per_place(observed.scale**-2) * fitted)
-    smoothed = cho_solve(_information(coordinates, observed, lam / score.slope), weighted)
-    return DrawnWeights(estimate + smoothed - refits)
-
-
-def influence_weights(
-    coordinates: Coordinates,
-    observed: Observed,
-    noise: Noise,
-    curve: Curve,
-    score: Score,
-    lam: float,
-    estimate: FloatArray,
-) -> InfluenceWeights:
-    """The first-order law: fhat - f ~ sum_i a_i psi(M_i - c) / h with a = (K + (lam / h) I)^-1 k."""
-    phi = coordinates.phi[observed.index] / observed.scale[:, None]
-    root = cho_solve(_information(coordinates, observed, lam / score.slope), phi.T)
-    if np.all(curve.r == curve.r[0]) and len(curve.r) == 2:  # a single step: two values
+def _law_of_psi(curve: Curve, noise: Noise, score: Score) -> Residuals:
+    """The law of psi(M - c) / h, of mean 0."""
+    if curve.is_step:
         below = float(noise.cdf(score.center + curve.r[0]))
         values, probabilities = curve.u, np.array([below, 1 - below])
     else:
-        levels = (np.arange(ATOMS) + 0.5) / ATOMS
-        values, probabilities = (
-            np.interp(noise.ppf(levels) - score.center, curve.r, curve.u),
-            np.full(ATOMS, 1 / ATOMS),
-        )
-    values = (values - probabilities @ values) / score.slope
-    return InfluenceWeights(estimate, np.asarray(root), Residuals(values, probabilities))
+        at = noise.ppf((np.arange(ATOMS) + 0.5) / ATOMS) - score.center
+        values, probabilities = np.interp(at, curve.r, curve.u), np.full(ATOMS, 1 / ATOMS)
+    return Residuals((values - probabilities @ values) / score.slope, probabilities)
 
 
 def _information(coordinates: Coordinates, observed: Observed, ridge: float) -> Any:
     """Cholesky factorization of Phi'S^-2 Phi + ridge D."""
-    phi = coordinates.phi
-    matrix = phi.T @ (observed.per_place(observed.scale**-2)[:, None] * phi)
-    return cho_factor(matrix + ridge * np.diag(coordinates.precision), lower=True)
+    gram = coordinates.gram(observed.per_place(observed.scale**-2))
+    return cho_factor(gram + ridge * np.diag(coordinates.precision), lower=True)
 
 
 def spectrum(coordinates: Coordinates, observed: Observed) -> FloatArray:
     """Eigenvalues of the kernel matrix of the samples in units of their noise scales, (n,)."""
-    phi = coordinates.phi[:, : len(coordinates.pivots)]
-    values = np.linalg.eigvalsh(phi.T @ (observed.per_place(observed.scale**-2)[:, None] * phi))
-    return np.concatenate([np.maximum(values, 0.0), np.zeros(len(observed.y))])[: len(observed.y)]
+    n, r = len(observed.y), len(coordinates.pivots)
+    values = np.linalg.eigvalsh(coordinates.gram(observed.per_place(observed.scale**-2))[:r, :r])
+    return np.concatenate([np.maximum(values, 0.0), np.zeros(n)])[:n]

@@ -12,11 +12,10 @@ from ..kernels import Kernel
 from ..noise import Noise
 from ..noise.base import as_generator
 from ..text import check_choice
-from .base import NonlinearPosterior
 from .convex import as_loss
 from .coordinates import Coordinates, Observed
-from .estimate import LossPosterior, fit_loss, spectrum
-from .posterior import DrawnWeights, FullPosterior, NormalWeights, Weights
+from .estimate import fit_loss, spectrum
+from .posterior import CoordinatePosterior, FullPosterior
 from .propagation import REACHED, propagate
 from .sampling import CERTIFIED, posterior_draws
 from .score import efficient_loss
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["INFERENCES", "check_setting", "condition", "is_linear", "tuned"]
 
 INFERENCES = (None, "ep", "bayes")
-
-
 SQUARED = "squared"
 NOT_OPTIMAL = 1e-8
 """Violation of the optimality conditions that is worth a warning."""
@@ -88,62 +85,34 @@ def condition(
     inference: str | None,
     ridge: float | None,
     random_state: RandomState = None,
-) -> NonlinearPosterior:
-    """The model for given kernel and noise.
-
-    Warns
-    -----
-    sklearn.exceptions.ConvergenceWarning
-        If expectation propagation or the sampling did not converge, with what was reached.
-    """
+) -> CoordinatePosterior:
+    """The model for given kernel and noise; what did not converge is told in a ConvergenceWarning."""
     observed = Observed.of(X, y, scale)
     coordinates, generator = Coordinates.at(kernel, observed.places, trend), as_generator(random_state)
     if inference is None:
-        return _loss_model(coordinates, observed, noise, loss, ridge, generator)
-    found = propagate(coordinates, observed, noise)
-    weights: Weights = NormalWeights(found.posterior)
-    draws = None
-    if inference == "bayes":
-        draws = posterior_draws(found, generator)
-        weights = DrawnWeights(draws.weights)
-        if not draws.certified:
-            message = (
-                f"the draws from the posterior are not certified: R-hat is {draws.r_hat:.3f}, more than {CERTIFIED:g}, and "
-                f"the effective sample size about {draws.effective:.0f}"
-            )
+        chosen = as_loss(loss)
+        if isinstance(chosen, str):
+            chosen = efficient_loss(noise, spectrum(coordinates, observed))
+        setting = f"loss={loss!r}"
+        model = fit_loss(
+            coordinates, observed, noise, chosen, setting=setting, ridge=ridge, generator=generator
+        )
+        if model.kkt > NOT_OPTIMAL:
+            message = f"the minimum of the loss was not found: the optimality conditions are violated by {model.kkt:.1e}"
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
-    elif not found.converged:
+        return model
+    found = propagate(coordinates, observed, noise)
+    draws = posterior_draws(found, generator) if inference == "bayes" else None
+    if draws is not None and not draws.certified:
+        message = (
+            f"the draws from the posterior are not certified: R-hat is {draws.r_hat:.3f}, more than {CERTIFIED:g}, and "
+            f"the effective sample size about {draws.effective:.0f}"
+        )
+        warnings.warn(message, ConvergenceWarning, stacklevel=4)
+    if draws is None and not found.converged:
         message = (
             f"expectation propagation did not converge: after {found.sweeps} sweeps a marginal is off by "
             f"{found.residual:.2g} standard deviations, more than {REACHED:g}"
         )
         warnings.warn(message, ConvergenceWarning, stacklevel=4)
-    setting = f"inference={inference!r}"
-    return FullPosterior(setting, noise, found, weights, draws)
-
-
-def _loss_model(
-    coordinates: Coordinates,
-    observed: Observed,
-    noise: Noise,
-    loss: Any,
-    ridge: float | None,
-    generator: Any,
-) -> LossPosterior:
-    """The estimate for a loss, chosen here if it is to be efficient."""
-    chosen = as_loss(loss)
-    if isinstance(chosen, str):
-        chosen = efficient_loss(noise, spectrum(coordinates, observed))
-    found = fit_loss(
-        coordinates,
-        observed,
-        noise,
-        chosen,
-        setting=f"loss={loss!r}",
-        ridge=ridge,
-        generator=generator,
-    )
-    if found.kkt > NOT_OPTIMAL:
-        message = f"the minimum of the loss was not found: the optimality conditions are violated by {found.kkt:.1e}"
-        warnings.warn(message, ConvergenceWarning, stacklevel=5)
-    return found
+    return FullPosterior(f"inference={inference!r}", found, draws)

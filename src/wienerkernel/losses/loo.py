@@ -76,7 +76,7 @@ def minimize_leave_one_out_loss(
         inside = np.clip(values, low, high)
         coordinates = Coordinates.at(parameters.kernel_at(inside), observed.places, data.trend)
         score = Score.of(curve, noise, spectrum(coordinates, observed))
-        lam = score.square / score.slope if ridge is None else ridge
+        lam = score.lam if ridge is None else ridge
         mean = leave_one_out_loss(coordinates, observed, curve, score, lam)
         value = -float(np.log(max(mean, 1e-300)))
         report(value)

@@ -1,196 +1,73 @@
-"""Models in coordinates, f(x) = phi(x)'w + rest: the law of w, and what follows from it at x."""
+"""Models in coordinates, f(x) = phi(x)'w + rest, with a law of w: their estimate is not linear in y."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from .._typing import FloatArray
 from ..chaos import ChaosForm
-from ..law import LinearCombination
 from ..law.mixed import MixedLaw
-from ..noise import Noise, as_noise
-from ..noise.level import Level, Nodes, level_nodes, observation_scale
-from ..posterior import PredictiveDistribution, Uncertainty
+from ..noise import Noise
+from ..noise.level import Level, NoiseLevel, level_nodes, observation_scale
+from ..posterior import Posterior, PredictiveDistribution, Uncertainty
 from ..posterior.posterior import PosteriorMethods
-from .base import NonlinearPosterior
+from ..transform import Transform
 from .coordinates import DROPPED, Coordinates, Observed
-from .propagation import GaussianPosterior, Propagation
+from .propagation import Propagation
 from .sampling import Draws
+from .weights import DrawnWeights, Weights, normal_mixture
 
-__all__ = [
-    "CoordinatePosterior",
-    "DrawnWeights",
-    "FullPosterior",
-    "NonlinearDistribution",
-    "NormalWeights",
-    "Weights",
-]
-
-EDGES = np.array(
-    [0, 0.0025, 0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.14, 0.18, 0.22, 0.26, 0.3, 0.35, 0.4, 0.45]
-)
-EDGES = np.concatenate([EDGES, [0.5], 1 - EDGES[::-1]])
-"""Levels between which draws at a query point are replaced by a normal law with their mean and variance."""
-
-AnyLaw = LinearCombination | MixedLaw
-Parts = tuple[FloatArray, FloatArray, FloatArray]
-"""Means and standard deviations of normal laws at m points, (k, m) each, and their probabilities, (k,)."""
+__all__ = ["CoordinatePosterior", "FullPosterior", "NonlinearDistribution"]
 
 
-class Weights(Protocol):
-    """The law of the weights w of the coordinates."""
+class CoordinatePosterior(PosteriorMethods):
+    """A model f(x) = phi(x)'w + rest with a law of w, behind the interface of :class:`Posterior`, for a single output.
 
-    @property
-    def mean(self) -> FloatArray:
-        """Mean of w, (r,)."""
-
-    def covariance(self, phi: FloatArray) -> FloatArray:
-        """Covariance of phi'w at the rows of phi, (m, m)."""
-
-    def variance(self, phi: FloatArray) -> FloatArray:
-        """Variance of phi'w at the rows of phi, (m,)."""
-
-    def law(
-        self, phi: FloatArray, normal_std: FloatArray, noise: Noise | None, scale: Nodes, verbose: bool
-    ) -> AnyLaw:
-        """The law of phi'w + N(0, normal_std^2) + scale M at the rows of phi, (m,); without M if noise is None."""
-
-    def rvs(self, size: int, generator: Any) -> FloatArray:
-        """Draws of w, (size, r)."""
-
-
-@dataclass(frozen=True)
-class NormalWeights:
-    """The weights of expectation propagation: normal."""
-
-    posterior: GaussianPosterior
-
-    @property
-    def mean(self) -> FloatArray:
-        """Mean of w."""
-        return self.posterior.mean
-
-    def _root(self, phi: FloatArray) -> FloatArray:
-        return np.asarray(solve_triangular(self.posterior.factor, phi.T, lower=True))
-
-    def covariance(self, phi: FloatArray) -> FloatArray:
-        """Covariance of phi'w, (m, m)."""
-        root = self._root(phi)
-        return np.asarray(root.T @ root)
-
-    def variance(self, phi: FloatArray) -> FloatArray:
-        """Variance of phi'w, (m,)."""
-        return np.asarray(np.sum(self._root(phi) ** 2, axis=0))
-
-    def law(
-        self, phi: FloatArray, normal_std: FloatArray, noise: Noise | None, scale: Nodes, verbose: bool
-    ) -> AnyLaw:
-        """The law of phi'w and independent variables, (m,)."""
-        parts = (phi @ self.mean)[None], np.sqrt(self.variance(phi))[None], np.ones(1)
-        return _mixture(parts, normal_std, noise, scale, verbose)
-
-    def rvs(self, size: int, generator: Any) -> FloatArray:
-        """Draws of w, (size, r)."""
-        normal = generator.standard_normal((len(self.mean), size))
-        away = solve_triangular(self.posterior.factor, normal, lower=True, trans=1)
-        return np.asarray(self.mean + away.T)
-
-
-@dataclass(frozen=True)
-class DrawnWeights:
-    """Draws of the weights, (N, r), equally likely."""
-
-    draws: FloatArray
-
-    @property
-    def mean(self) -> FloatArray:
-        """Mean of w."""
-        return np.asarray(self.draws.mean(axis=0))
-
-    def covariance(self, phi: FloatArray) -> FloatArray:
-        """Covariance of phi'w, (m, m)."""
-        centered = (self.draws - self.mean) @ phi.T
-        return np.asarray(centered.T @ centered / len(centered))
-
-    def variance(self, phi: FloatArray) -> FloatArray:
-        """Variance of phi'w, (m,)."""
-        return np.asarray(np.var(self.draws @ phi.T, axis=0))
-
-    def law(
-        self, phi: FloatArray, normal_std: FloatArray, noise: Noise | None, scale: Nodes, verbose: bool
-    ) -> AnyLaw:
-        """The law of phi'w and independent variables, (m,)."""
-        return _mixture(self._parts(phi), normal_std, noise, scale, verbose)
-
-    def _parts(self, phi: FloatArray) -> Parts:
-        """Draws between neighboring quantiles, each group as a normal law with its mean and variance."""
-        values = np.sort(self.draws @ phi.T, axis=0)
-        n = len(values)
-        first = np.unique(np.round(EDGES * n).astype(int))
-        sizes = np.diff(first)[:, None]
-        means = np.add.reduceat(values, first[:-1], axis=0) / sizes
-        away = values - np.repeat(means, sizes[:, 0], axis=0)
-        variances = np.add.reduceat(away**2, first[:-1], axis=0) / sizes
-        return means, np.sqrt(variances), sizes[:, 0] / n
-
-    def rvs(self, size: int, generator: Any) -> FloatArray:
-        """Some of the draws, without repetition as far as possible, (size, r)."""
-        rounds = -(-size // len(self.draws))
-        order = np.concatenate([generator.permutation(len(self.draws)) for _ in range(rounds)])
-        return np.asarray(self.draws[order[:size]])
-
-
-def _mixture(
-    parts: Parts, normal_std: FloatArray, noise: Noise | None, scale: Nodes, verbose: bool
-) -> MixedLaw:
-    """The mixture of the parts, each with the normal part, and with noise of each of the scales."""
-    means, stds, probabilities = parts
-    std = np.sqrt(stds**2 + normal_std**2)
-    if noise is None:
-        law = LinearCombination(as_noise("norm()"), std[..., None], loc=means, verbose=verbose)
-        return MixedLaw(law, probabilities)
-    scales, chances = scale
-    probabilities = np.outer(chances, probabilities).ravel()
-    shape = (len(probabilities), means.shape[1])
-    weights = np.broadcast_to(scales[:, None], (len(scales), *means.shape)).reshape(shape)[..., None]
-    means, std = (np.broadcast_to(part, (len(scales), *part.shape)).reshape(shape) for part in (means, std))
-    return MixedLaw(
-        LinearCombination(noise, weights, loc=means, normal_std=std, verbose=verbose), probabilities
-    )
-
-
-class CoordinatePosterior(PosteriorMethods, NonlinearPosterior):
-    """A model f(x) = phi(x)'w + rest with a law of w.
-
-    Parameters
-    ----------
-    setting, noise
-        As in :class:`NonlinearPosterior`.
-    coordinates : Coordinates
-    estimate : ndarray of shape (r + q,)
-        The weights of the estimate of f.
-    weights : Weights
+    Methods that need an estimate that is linear in y raise an error, which quotes the ``setting``: the arguments of the
+    estimator that make it nonlinear. ``estimate`` (r + q,) are the weights of the estimate of f. ``level`` and
+    ``transform`` are set after the fit, which is on their scale.
     """
 
+    single_output = True
+    output_scale = np.ones(1)
     laws: tuple[str, ...] = ("function", "observation")
     """The random variables at x that the model has."""
-    observed: Observed
-    """The samples."""
+    level: NoiseLevel | None = None
+    transform: Transform | None = None
 
     def __init__(
         self,
         setting: str,
         noise: Noise,
         coordinates: Coordinates,
+        observed: Observed,
         estimate: FloatArray,
         weights: Weights,
     ) -> None:
-        super().__init__(setting, noise)
-        self.coordinates, self.estimate, self.weights = coordinates, estimate, weights
+        self.setting, self.noise, self.coordinates, self.observed = setting, noise, coordinates, observed
+        self.estimate, self.weights = estimate, weights
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("__") and (hasattr(Posterior, name) or name in Posterior.__dataclass_fields__):
+            msg = (
+                f"this needs an estimate that is linear in y; the model has {self.__dict__['setting']}: use loss='squared' "
+                "and inference=None"
+            )
+            raise ValueError(msg)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def left_out(self, rows: Any) -> tuple[MixedLaw, FloatArray]:  # noqa: ARG002
+        """The laws of some samples, each given all others, and the samples on the scale of the model, (m,) each."""
+        msg = f"leave-one-out scores are not available with {self.setting}: score held-out data, score_report(X, y)"
+        raise ValueError(msg)
+
+    def aleatoric(self, X: FloatArray, noise_scale: FloatArray | None) -> FloatArray:
+        """Variance of the noise of new observations, (m,)."""
+        scale, probabilities = observation_scale(self.level, X, noise_scale)
+        return np.asarray(self.noise.var() * (probabilities @ scale**2))
 
     @property
     def n_samples(self) -> int:
@@ -251,14 +128,7 @@ class FullPosterior(CoordinatePosterior):
     The variance of f(x) splits by the law of total variance: what would remain if f were known at the data's inputs
     (unexplored inputs), and the rest (noise in the data).
 
-    Parameters
-    ----------
-    setting, noise
-        As in :class:`NonlinearPosterior`.
-    propagation : Propagation
-    weights : Weights
-    draws : Draws or None
-        What sampling found, with its diagnostics.
+    ``draws`` is what sampling found, with its diagnostics; without it, expectation propagation is all there is.
 
     Examples
     --------
@@ -269,16 +139,11 @@ class FullPosterior(CoordinatePosterior):
     [0.0, 1.0]
     """
 
-    def __init__(
-        self,
-        setting: str,
-        noise: Noise,
-        propagation: Propagation,
-        weights: Weights,
-        draws: Draws | None = None,
-    ) -> None:
-        super().__init__(setting, noise, propagation.coordinates, weights.mean, weights)
-        self.propagation, self.draws, self.observed = propagation, draws, propagation.observed
+    def __init__(self, setting: str, propagation: Propagation, draws: Draws | None = None) -> None:
+        found = propagation
+        weights: Weights = found.posterior if draws is None else DrawnWeights(draws.weights)
+        super().__init__(setting, found.noise, found.coordinates, found.observed, weights.mean, weights)
+        self.propagation, self.draws = found, draws
 
     def left_out(self, rows: Any) -> tuple[MixedLaw, FloatArray]:
         """The laws of some samples, each given all others, by expectation propagation; and the samples."""
@@ -290,7 +155,7 @@ class FullPosterior(CoordinatePosterior):
             nodes, chances = level_nodes(self.level.log_variance(observed.places[observed.index[rows]]))
             scale = scale * np.exp(nodes)
         normal = mean[None], np.sqrt(variance)[None], np.ones(1)
-        law = _mixture(normal, np.zeros(len(mean)), self.noise, (scale, chances), False)
+        law = normal_mixture(normal, np.zeros(len(mean)), self.noise, (scale, chances), False)
         return law, observed.y[rows]
 
     def split(self, phi: FloatArray, rest: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -307,16 +172,7 @@ class FullPosterior(CoordinatePosterior):
 
 
 class NonlinearDistribution(PredictiveDistribution):
-    """The law of the estimate, of f(x) or of a new observation, with the methods of :class:`PredictiveDistribution`.
-
-    Parameters
-    ----------
-    posterior : CoordinatePosterior
-    X : ndarray of shape (m, d)
-    of : {"estimate", "function", "observation"}
-    verbose : bool
-    noise_scale : ndarray of shape (m,), default=None
-    """
+    """The law of the estimate, of f(x) or of a new observation, with the methods of :class:`PredictiveDistribution`."""
 
     def __init__(
         self,

@@ -19,8 +19,9 @@ from ..noise import Noise
 from .coordinates import Coordinates, Observed
 from .density import NoiseDensity
 from .tilted import tilted_moments
+from .weights import NormalWeights
 
-__all__ = ["Cavity", "GaussianPosterior", "Propagation", "propagate"]
+__all__ = ["Propagation", "gaussian", "propagate"]
 
 SCHEDULE: tuple[tuple[float, int], ...] = ((0.8, 100), (0.5, 150))
 """Powers, and the most sweeps with each: the second where the first does not reach `REACHED`."""
@@ -28,18 +29,6 @@ CONVERGED, REACHED = 1e-6, 1e-2
 START_STEP, SMALLEST_STEP = 0.5, 0.02
 INFLUENTIAL = 0.9
 """Fraction of the precision of f at a sample's place; if the others have less, they are propagated without it."""
-
-
-class GaussianPosterior(NamedTuple):
-    """Weights w of the coordinates given the sites: normal with this mean, and covariance (CC')^-1.
-
-    ``mean_at`` and ``variance_at`` are those of f at the places, (U,).
-    """
-
-    factor: FloatArray
-    mean: FloatArray
-    mean_at: FloatArray
-    variance_at: FloatArray
 
 
 @dataclass(frozen=True)
@@ -74,7 +63,7 @@ class Propagation:
         return self.residual <= REACHED
 
     @cached_property
-    def posterior(self) -> GaussianPosterior:
+    def posterior(self) -> NormalWeights:
         """The Gaussian posterior of the weights."""
         posterior = gaussian(self.coordinates, self.observed, self.tau, self.nu)
         assert posterior is not None  # the sites were accepted with it
@@ -123,7 +112,7 @@ class Cavity(NamedTuple):
 
     @classmethod
     def of(
-        cls, posterior: GaussianPosterior, observed: Observed, tau: FloatArray, nu: FloatArray, power: float
+        cls, posterior: NormalWeights, observed: Observed, tau: FloatArray, nu: FloatArray, power: float
     ) -> Cavity:
         """The cavities of a posterior."""
         precision = 1 / posterior.variance_at[observed.index]
@@ -132,7 +121,7 @@ class Cavity(NamedTuple):
 
 def gaussian(
     coordinates: Coordinates, observed: Observed, tau: FloatArray, nu: FloatArray
-) -> GaussianPosterior | None:
+) -> NormalWeights | None:
     """The posterior for these sites, or None if it is not proper."""
     phi = coordinates.phi
     matrix = phi.T @ (observed.per_place(tau)[:, None] * phi)
@@ -142,7 +131,7 @@ def gaussian(
         return None
     root = solve_triangular(factor, phi.T, lower=True, check_finite=False)
     mean = cho_solve((factor, True), phi.T @ observed.per_place(nu), check_finite=False)
-    return GaussianPosterior(factor, mean, phi @ mean, np.einsum("ij,ij->j", root, root))
+    return NormalWeights(factor, mean, phi @ mean, np.einsum("ij,ij->j", root, root))
 
 
 def propagate(
@@ -233,7 +222,7 @@ def _sweeps(
     return best
 
 
-def _proper(posterior: GaussianPosterior, observed: Observed, tau: FloatArray, power: float) -> bool:
+def _proper(posterior: NormalWeights, observed: Observed, tau: FloatArray, power: float) -> bool:
     """Whether all cavities are."""
     return bool(np.all(1 / posterior.variance_at[observed.index] > power * tau))
 
@@ -245,7 +234,7 @@ def _move(
     wanted: tuple[FloatArray, FloatArray],
     step: float,
     power: float,
-) -> tuple[FloatArray, FloatArray, GaussianPosterior, float] | None:
+) -> tuple[FloatArray, FloatArray, NormalWeights, float] | None:
     """The sites after a step, which is halved until the posterior and all cavities are proper, and its size."""
     usable = np.isfinite(wanted[0]) & np.isfinite(wanted[1])
     for _ in range(30):
@@ -272,7 +261,7 @@ def _tilt(
 
 
 def _log_evidence(
-    posterior: GaussianPosterior,
+    posterior: NormalWeights,
     observed: Observed,
     nu: FloatArray,
     cavity: Cavity,

@@ -34,22 +34,19 @@ DELTAS = np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0])
 class Score:
     """Moments of psi(M - c).
 
-    Attributes
-    ----------
-    center : float
-        c, with E psi(M - c) = 0.
-    square : float
-        E psi^2.
-    slope : float
-        h = E psi'(M - c + s Z), smoothed on the scale s of the posterior standard deviation.
-    freedom : float
-        Effective number of parameters sum_k lambda_k / (lambda_k + V).
+    The center is c, with E psi(M - c) = 0; the square E psi^2; the slope h = E psi'(M - c + s Z), smoothed on the scale s of
+    the posterior standard deviation; the freedom sum_k lambda_k / (lambda_k + V), the effective number of parameters.
     """
 
     center: float
     square: float
     slope: float
     freedom: float
+
+    @property
+    def lam(self) -> float:
+        """E psi^2 / h, with which lam / h is the asymptotic variance."""
+        return self.square / self.slope
 
     @property
     def variance(self) -> float:
@@ -120,7 +117,7 @@ def _mean(curve: Curve, noise: Noise, center: float, power: int) -> float:
 
 def _center(curve: Curve, noise: Noise) -> float:
     """The c with E psi(M - c) = 0."""
-    if len(curve.r) == 2 and curve.r[0] == curve.r[1]:  # a quantile
+    if curve.is_step:
         return float(noise.ppf(curve.u[1] / (curve.u[1] - curve.u[0])) - curve.r[0])
     ends = noise.ppf(np.array([1e-9, 1 - 1e-9])) - np.clip(0.0, curve.r[0], curve.r[-1])
     values = [_mean(curve, noise, float(end), 1) for end in ends]

@@ -126,7 +126,7 @@ def _minimize(
     u: FloatArray = np.zeros((n, b))
     kkt: FloatArray = np.full(b, np.inf)
     open_ = np.arange(b)
-    if len(curve.r) == 2 and curve.r[0] == curve.r[1]:
+    if curve.is_step:
         problems = Problems(float(curve.u[0]), float(curve.u[1]), phi, ridge, y - curve.r[0], used)
         w, u = quantile_regressions(problems, w)
         kkt = _violation(problems, w, u, size)

@@ -13,7 +13,8 @@ from ..._typing import FloatArray, IntArray
 from ...backend import arrays
 from ...law import LinearCombination
 from ...law.mixed import MixedLaw
-from ...losses.posterior import CoordinatePosterior, DrawnWeights
+from ...losses import CoordinatePosterior
+from ...losses.weights import DrawnWeights
 from ...noise.level import Level
 from ...posterior import Posterior
 from ...posterior.distribution import PredictiveDistribution

@@ -12,8 +12,6 @@ from ...kernels import Kernel
 from ...losses import FullPosterior, LossPosterior
 from ...losses.convex import Loss
 from ...losses.coordinates import Coordinates, Observed
-from ...losses.estimate import influence_weights
-from ...losses.posterior import DrawnWeights, NormalWeights
 from ...losses.propagation import Propagation, gaussian
 from ...losses.sampling import METHODS, Draws
 from ...losses.score import Score
@@ -114,22 +112,15 @@ def _placed(observed: Observed, coordinates: Coordinates) -> Observed:
     return replace(observed, places=coordinates.places)
 
 
-def _full_posterior(setting: str, propagation: Propagation, draws: Draws | None, **scales: Any) -> Any:
-    weights = NormalWeights(propagation.posterior) if draws is None else DrawnWeights(draws.weights)
-    return _scaled(FullPosterior(setting, propagation.noise, propagation, weights, draws), **scales)
+def _full_posterior(level: Any, transform: Any, **parts: Any) -> Any:
+    return _scaled(FullPosterior(**parts), level, transform)
 
 
-def _loss_posterior(level: Any, transform: Any, draws: FloatArray | None, **parts: Any) -> Any:
-    coordinates, noise, loss = (parts[name] for name in ("coordinates", "noise", "loss"))
-    observed = parts["observed"] = _placed(parts["observed"], coordinates)
-    if (loss.law == "influence") != (draws is None):
+def _loss_posterior(level: Any, transform: Any, **parts: Any) -> Any:
+    if (parts["loss"].law == "influence") != (parts["draws"] is None):
         raise FormatError("the law of the estimate does not belong to the loss")
-    if draws is None:
-        fit = (parts[name] for name in ("score", "lam", "estimate"))
-        weights: Any = influence_weights(coordinates, observed, noise, loss.curve(noise), *fit)
-    else:
-        weights = DrawnWeights(draws)
-    return _scaled(LossPosterior(weights=weights, **parts), level, transform)
+    parts["observed"] = _placed(parts["observed"], parts["coordinates"])
+    return _scaled(LossPosterior(**parts), level, transform)
 
 
 def _scaled(posterior: Any, level: Level | None, transform: Transform | None) -> Any:
