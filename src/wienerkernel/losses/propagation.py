@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_solve, solve_triangular
+from scipy.linalg import cho_solve
 from scipy.linalg.lapack import dpotrf
 
 from .._typing import FloatArray
@@ -26,25 +26,17 @@ __all__ = ["Propagation", "gaussian", "propagate"]
 SCHEDULE: tuple[tuple[float, int], ...] = ((0.8, 100), (0.5, 150))
 """Powers, and the most sweeps with each: the second where the first does not reach `REACHED`."""
 CONVERGED, REACHED = 1e-6, 1e-2
-START_STEP, SMALLEST_STEP = 0.5, 0.02
+START_STEP, SMALLEST_STEP, HALVINGS = 0.5, 0.02, 30
 INFLUENTIAL = 0.9
 """Fraction of the precision of f at a sample's place; if the others have less, they are propagated without it."""
 
 
 @dataclass(frozen=True)
 class Propagation:
-    """A fixed point of expectation propagation, or the best iterate.
+    """A fixed point of expectation propagation, or the best iterate, with the sites tau and nu, (n,).
 
-    Attributes
-    ----------
-    tau, nu : ndarray of shape (n,)
-        Sites.
-    residual : float
-        Largest mismatch of a marginal with its tilted law: of means in standard deviations, and of log variances.
-    sweeps : int
-    power : float
-    log_evidence : float
-        Approximate log density of y; with a trend, up to a constant.
+    The residual is the largest mismatch of a marginal with its tilted law: of means in standard deviations, and of log
+    variances. The log evidence is an approximate log density of y; with a trend, up to a constant.
     """
 
     coordinates: Coordinates
@@ -64,74 +56,88 @@ class Propagation:
 
     @cached_property
     def posterior(self) -> NormalWeights:
-        """The Gaussian posterior of the weights."""
-        posterior = gaussian(self.coordinates, self.observed, self.tau, self.nu)
-        assert posterior is not None  # the sites were accepted with it
-        return posterior
+        """The normal posterior of the weights."""
+        return self._sites(self.power).posterior
 
-    def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Mean of f, and the variances of phi(x)'w and of the rest at the rows of X, each (m,)."""
-        phi, rest = self.coordinates.features(X)
-        root = solve_triangular(self.posterior.factor, phi.T, lower=True)
-        return phi @ self.posterior.mean, np.einsum("ij,ij->j", root, root), rest
+    def _sites(self, power: float) -> _Sites:
+        sites = _Sites.of(self.coordinates, self.observed, self.tau, self.nu, power)
+        assert sites is not None  # they were accepted
+        return sites
 
     def left_out(self, rows: Any) -> tuple[FloatArray, FloatArray]:
         """Means and variances of f at some samples, each given all others."""
-        cavity = Cavity.of(self.posterior, self.observed, self.tau, self.nu, 1.0)
-        of_others = cavity.precision * self.posterior.variance_at[self.observed.index]
-        mean, variance = cavity.shift / cavity.precision, 1 / cavity.precision
+        sites = self._sites(1.0)
+        of_others = sites.precision * sites.variance
+        mean, variance = sites.shift / sites.precision, 1 / sites.precision
         samples = np.arange(len(mean))[rows]
         for i in samples[of_others[samples] < INFLUENTIAL]:  # the sites of the others depend on this sample
             found = propagate(self.coordinates, self.observed.without(i), self.noise).posterior
-            place = self.observed.index[i]
-            mean[i], variance[i] = found.mean_at[place], found.variance_at[place]
+            phi = self.coordinates.phi[self.observed.index[[i]]]
+            mean[i], variance[i] = phi[0] @ found.mean, found.variance(phi)[0]
         return mean[samples], variance[samples]
 
     def kernel_gradient(self) -> FloatArray:
         """Gradient of the log evidence with respect to the kernel's ``theta``, (p,), at a fixed point."""
         tau, nu = self.observed.per_place(self.tau), self.observed.per_place(self.nu)
-        weighted = tau[:, None] * self.coordinates.phi
-        covariance = weighted @ cho_solve((self.posterior.factor, True), weighted.T)
-        b = nu - tau * self.posterior.mean_at
+        posterior, phi = self.posterior, self.coordinates.phi
+        b = nu - tau * (phi @ posterior.mean)
+        covariance = posterior.covariance(tau[:, None] * phi)
         sensitivity = 0.5 * (np.outer(b, b) + covariance - np.diag(tau))
         return self.coordinates.kernel.pullback(self.coordinates.places, sensitivity, symmetric=True)
 
     def noise_derivative(self, noise: Noise) -> float:
         """Log evidence with another law at the same cavities; its derivative is that of the log evidence."""
-        cavity = Cavity.of(self.posterior, self.observed, self.tau, self.nu, self.power)
         density = NoiseDensity.of(self.noise).near(noise)
-        log_integral = _tilt(density, self.observed, cavity, self.power)[0]
-        return float(np.sum(log_integral) / self.power)
+        return float(np.sum(_tilt(density, self.observed, self._sites(self.power))[0]) / self.power)
 
 
-class Cavity(NamedTuple):
-    """Precisions and precision times mean of f at the samples without alpha times their own site, each (n,)."""
+@dataclass(frozen=True)
+class _Sites:
+    """Sites, the posterior of the weights under them, and the means and variances of f at the samples, each (n,).
 
+    The precision of a cavity, and precision times mean, are those of f without alpha times the sample's own site.
+    """
+
+    tau: FloatArray
+    nu: FloatArray
+    power: float
+    posterior: NormalWeights
+    mean: FloatArray
+    variance: FloatArray
     precision: FloatArray
     shift: FloatArray
 
     @classmethod
     def of(
-        cls, posterior: NormalWeights, observed: Observed, tau: FloatArray, nu: FloatArray, power: float
-    ) -> Cavity:
-        """The cavities of a posterior."""
-        precision = 1 / posterior.variance_at[observed.index]
-        return cls(precision - power * tau, posterior.mean_at[observed.index] * precision - power * nu)
+        cls, coordinates: Coordinates, observed: Observed, tau: FloatArray, nu: FloatArray, power: float
+    ) -> _Sites | None:
+        """None if the posterior is not proper."""
+        posterior = gaussian(coordinates, observed, tau, nu)
+        if posterior is None:
+            return None
+        phi, index = coordinates.phi, observed.index
+        mean, variance = (phi @ posterior.mean)[index], posterior.variance(phi)[index]
+        precision, shift = 1 / variance - power * tau, mean / variance - power * nu
+        return cls(tau, nu, power, posterior, mean, variance, precision, shift)
+
+    @property
+    def log_ratio(self) -> FloatArray:
+        """Log integrals of the cavities over those of the marginals, without the constants of normal laws, (n,)."""
+        squares = self.shift**2 / self.precision - self.mean**2 / self.variance
+        return np.asarray(0.5 * (squares - np.log(self.precision * self.variance)))
 
 
 def gaussian(
     coordinates: Coordinates, observed: Observed, tau: FloatArray, nu: FloatArray
 ) -> NormalWeights | None:
     """The posterior for these sites, or None if it is not proper."""
-    phi = coordinates.phi
-    matrix = phi.T @ (observed.per_place(tau)[:, None] * phi)
+    matrix = coordinates.gram(observed.per_place(tau))
     matrix.flat[:: len(matrix) + 1] += coordinates.precision
     factor, info = dpotrf(matrix, lower=1, clean=1)
     if info != 0 or not np.all(np.isfinite(factor)):
         return None
-    root = solve_triangular(factor, phi.T, lower=True, check_finite=False)
-    mean = cho_solve((factor, True), phi.T @ observed.per_place(nu), check_finite=False)
-    return NormalWeights(factor, mean, phi @ mean, np.einsum("ij,ij->j", root, root))
+    mean = cho_solve((factor, True), coordinates.phi.T @ observed.per_place(nu), check_finite=False)
+    return NormalWeights(factor, mean)
 
 
 def propagate(
@@ -142,7 +148,6 @@ def propagate(
     tolerance: float = CONVERGED,
 ) -> Propagation:
     """Run expectation propagation to a residual, from the sites of normal noise, or from those of another run with its power."""
-    density = NoiseDensity.of(noise)
     # sites are those of y without what a trend explains, so that rounding errors are those of the rest
     trend = coordinates.phi[observed.index, len(coordinates.pivots) :]
     explained = trend @ np.linalg.lstsq(trend, observed.y)[0]
@@ -156,7 +161,7 @@ def propagate(
     best: Propagation | None = None
     for power, sweeps in schedule:
         with np.errstate(all="ignore"):  # steps that are not finite are left out
-            found = _sweeps(coordinates, centered, noise, density, tau, nu, power, sweeps, tolerance, step)
+            found = _sweeps(coordinates, centered, noise, tau, nu, power, sweeps, tolerance, step)
         best = found if best is None or found.residual < best.residual else best
         if best.converged:
             break
@@ -168,110 +173,77 @@ def _sweeps(
     coordinates: Coordinates,
     observed: Observed,
     noise: Noise,
-    density: NoiseDensity,
     tau: FloatArray,
     nu: FloatArray,
     power: float,
     most: int,
     tolerance: float,
-    first: float,
+    step: float,
 ) -> Propagation:
     """Damped parallel sweeps; the iterate with the smallest residual."""
-    posterior = gaussian(coordinates, observed, tau, nu)
-    if posterior is None or not _proper(posterior, observed, tau, power):
+    density = NoiseDensity.of(noise)
+    sites = _proper(coordinates, observed, tau, nu, power)
+    if sites is None:
         msg = "the posterior is improper: too few samples for the trend; use trend=None or add samples"
         raise ValueError(msg)
-    step, last, best = first, np.zeros(0), None
+    last, best = np.zeros(0), None
     for sweep in range(1, most + 1):
-        cavity = Cavity.of(posterior, observed, tau, nu, power)
-        log_integral, mean, variance = _tilt(density, observed, cavity, power)
-        mean_at, variance_at = posterior.mean_at[observed.index], posterior.variance_at[observed.index]
-        off = np.maximum(
-            np.abs(mean - mean_at) / np.sqrt(variance_at), np.abs(np.log(variance / variance_at))
-        )
+        log_integral, mean, variance = _tilt(density, observed, sites)
+        std = np.sqrt(sites.variance)
+        off = np.maximum(np.abs(mean - sites.mean) / std, np.abs(np.log(variance / sites.variance)))
         residual = float(np.max(np.where(np.isfinite(off), off, np.inf)))
         if best is None or residual < best.residual:
-            evidence = _log_evidence(posterior, observed, nu, cavity, log_integral, power)
-            best = Propagation(coordinates, observed, noise, tau, nu, residual, sweep, power, evidence)
+            # log of the integral of the product of the sites, each scaled to match its tilted integral
+            evidence = float(
+                -np.sum(np.log(np.diag(sites.posterior.factor)))
+                + 0.5 * sites.nu @ sites.mean
+                + np.sum(log_integral + sites.log_ratio) / power
+            )
+            best = Propagation(
+                coordinates, observed, noise, sites.tau, sites.nu, residual, sweep, power, evidence
+            )
         if residual < tolerance:
             break
-        wanted = (
-            (1 / variance - cavity.precision) / power - tau,
-            (mean / variance - cavity.shift) / power - nu,
-        )
+        d_tau = (1 / variance - sites.precision) / power - sites.tau
+        d_nu = (mean / variance - sites.shift) / power - sites.nu
+        usable = np.isfinite(d_tau) & np.isfinite(d_nu)
+        d_tau, d_nu = np.where(usable, d_tau, 0.0), np.where(usable, d_nu, 0.0)
         # in units of the posterior, so that both kinds of steps count
-        now = np.concatenate(
-            [wanted[0] * variance_at, (wanted[1] - wanted[0] * mean_at) * np.sqrt(variance_at)]
-        )
-        now = np.where(np.isfinite(now), now, 0.0)
+        now = np.concatenate([d_tau * sites.variance, (d_nu - d_tau * sites.mean) * std])
         if last.size:
             cosine = float(now @ last) / max(float(np.linalg.norm(now) * np.linalg.norm(last)), 1e-300)
-            step = (
-                max(0.6 * step, SMALLEST_STEP)
-                if cosine < -0.1
-                else min(1.15 * step, 1.0)
-                if cosine > 0.3
-                else step
-            )
+            if cosine < -0.1:
+                step = max(0.6 * step, SMALLEST_STEP)
+            elif cosine > 0.3:
+                step = min(1.15 * step, 1.0)
         last = now
-        moved = _move(coordinates, observed, (tau, nu), wanted, step, power)
+        for _ in range(HALVINGS):
+            tau, nu = sites.tau + step * d_tau, sites.nu + step * d_nu
+            moved = _proper(coordinates, observed, tau, nu, power)
+            if moved is not None:
+                break
+            step /= 2
         if moved is None:
             break
-        tau, nu, posterior, step = moved
+        sites = moved
     assert best is not None
     return best
 
 
-def _proper(posterior: NormalWeights, observed: Observed, tau: FloatArray, power: float) -> bool:
-    """Whether all cavities are."""
-    return bool(np.all(1 / posterior.variance_at[observed.index] > power * tau))
-
-
-def _move(
-    coordinates: Coordinates,
-    observed: Observed,
-    sites: tuple[FloatArray, FloatArray],
-    wanted: tuple[FloatArray, FloatArray],
-    step: float,
-    power: float,
-) -> tuple[FloatArray, FloatArray, NormalWeights, float] | None:
-    """The sites after a step, which is halved until the posterior and all cavities are proper, and its size."""
-    usable = np.isfinite(wanted[0]) & np.isfinite(wanted[1])
-    for _ in range(30):
-        tau, nu = (
-            site + step * np.where(usable, change, 0.0) for site, change in zip(sites, wanted, strict=True)
-        )
-        posterior = gaussian(coordinates, observed, tau, nu)
-        if posterior is not None and _proper(posterior, observed, tau, power):
-            return tau, nu, posterior, step
-        step /= 2
-    return None
+def _proper(
+    coordinates: Coordinates, observed: Observed, tau: FloatArray, nu: FloatArray, power: float
+) -> _Sites | None:
+    """The sites, if the posterior and all cavities are proper."""
+    sites = _Sites.of(coordinates, observed, tau, nu, power)
+    return sites if sites is not None and np.all(sites.precision > 0) else None
 
 
 def _tilt(
-    density: NoiseDensity, observed: Observed, cavity: Cavity, power: float
+    density: NoiseDensity, observed: Observed, sites: _Sites
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Log integrals, means and variances of p(y - f)^alpha times the cavities, each (n,)."""
     unit = observed.scale * density.scale
     origin = observed.y - observed.scale * density.loc
-    std = 1 / np.sqrt(cavity.precision)
-    center = cavity.shift / cavity.precision
-    log_integral, mean, variance = tilted_moments(density, (origin - center) / unit, std / unit, power)
-    return log_integral - power * np.log(unit), origin - unit * mean, unit**2 * variance
-
-
-def _log_evidence(
-    posterior: NormalWeights,
-    observed: Observed,
-    nu: FloatArray,
-    cavity: Cavity,
-    log_integral: FloatArray,
-    power: float,
-) -> float:
-    """Log of the integral of the product of the sites, each scaled to match its tilted integral."""
-    mean, variance = posterior.mean_at[observed.index], posterior.variance_at[observed.index]
-    ratio = 0.5 * (cavity.shift**2 / cavity.precision - mean**2 / variance)
-    ratio -= 0.5 * np.log(cavity.precision * variance)
-    return float(
-        -np.sum(np.log(np.diag(posterior.factor))) + 0.5 * nu @ mean + np.sum(log_integral + ratio) / power
-    )
+    std, center = 1 / np.sqrt(sites.precision), sites.shift / sites.precision
+    log_integral, mean, variance = tilted_moments(density, (origin - center) / unit, std / unit, sites.power)
+    return log_integral - sites.power * np.log(unit), origin - unit * mean, unit**2 * variance

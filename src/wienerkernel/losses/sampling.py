@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from scipy.special import logsumexp
 
 from .._typing import FloatArray
@@ -170,7 +169,7 @@ def _chains(found: Propagation, density: NoiseDensity, generator: Any) -> Draws 
     """Chains from the posterior of expectation propagation; None if it has no density where they could start."""
     target = _target(found.coordinates, found.observed, density, density.logpdf)
     mean = found.posterior.mean
-    root = solve_triangular(found.posterior.factor, np.eye(len(mean)), lower=True, trans=1)
+    root = found.posterior.spread(np.eye(len(mean))).T
     start = mean + generator.standard_normal((CHAINS, len(mean))) @ root.T
     for _ in range(8):  # bounded noise may exclude starting points: move them to the mean
         outside = ~np.isfinite(target(start))
@@ -230,7 +229,7 @@ def _population(found: Propagation, targets: Sequence[LogDensity], generator: An
     linear = gaussian(coordinates, observed, tau, tau * (observed.y - observed.scale * noise.mean()))
     assert linear is not None
     normal = generator.standard_normal((PARTICLES, len(linear.mean)))
-    w: FloatArray = linear.mean + 1.5 * solve_triangular(linear.factor, normal.T, lower=True, trans=1).T
+    w: FloatArray = linear.mean + 1.5 * linear.spread(normal)
     previous: FloatArray = -0.5 * np.sum(normal**2, axis=1)
     for target in targets:
         value = target(w)

@@ -62,16 +62,14 @@ class Weights(ABC):
 
 @dataclass(frozen=True)
 class NormalWeights(Weights):
-    """Normal with covariance (CC')^-1; also the mean and variance of f at the places of the data, (U,)."""
+    """Normal with covariance (CC')^-1."""
 
     factor: FloatArray
     mean: FloatArray
-    mean_at: FloatArray
-    variance_at: FloatArray
 
     def root(self, phi: FloatArray) -> FloatArray:
         """C^-1 phi."""
-        return np.asarray(solve_triangular(self.factor, phi.T, lower=True, check_finite=False))
+        return np.asarray(solve_triangular(self.factor, phi.T, lower=True))
 
     def spread(self, normal: FloatArray) -> FloatArray:
         """Standard normal numbers, (N, r), with the covariance of w."""

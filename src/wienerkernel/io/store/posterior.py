@@ -102,7 +102,7 @@ def _coordinates(
 def _propagation(coordinates: Coordinates, observed: Observed, **parts: Any) -> Propagation:
     found = Propagation(coordinates, _placed(observed, coordinates), **parts)
     normal = gaussian(coordinates, found.observed, found.tau, found.nu)
-    if normal is None or not np.all(np.isfinite(normal.mean_at)):
+    if normal is None or not np.all(np.isfinite(normal.mean)):
         raise FormatError("the sites do not belong to a proper posterior")
     return found
 
