@@ -41,13 +41,7 @@ class Loss(ABC):
 
     The constant c, which centers psi(M - c), is removed from the estimate, so that f is estimated.
 
-    Parameters
-    ----------
-    law : {"bootstrap", "influence", "lifted"}, default="bootstrap"
-        Law of the estimate: of fits to new noise around the fit, reflected; of the first-order expansion in the noise, an
-        approximation with a closed form; or the paper's problem (9), fits to y - M.
-    n_draws : int, default=1000
-        Number of fits for "bootstrap" and "lifted".
+    Its ``law`` and ``n_draws`` are explained at :class:`Huber`.
     """
 
     law: str
@@ -72,8 +66,8 @@ class Huber(Loss):
     delta : float, default=1.0
         In units of y, or of ``noise_scale`` where it is given.
     law : {"bootstrap", "influence", "lifted"}, default="bootstrap"
-        Law of the estimate: of fits to new noise around the fit, reflected; of the first-order expansion in the noise; or
-        of fits to y - M, the paper's problem (9).
+        Law of the estimate: of fits to new noise around the fit, reflected; of the first-order expansion in the noise, an
+        approximation with a closed form; or of fits to y - M, the paper's problem (9).
     n_draws : int, default=1000
         Number of fits for "bootstrap" and "lifted".
 
@@ -96,7 +90,6 @@ class Huber(Loss):
             raise ValueError(f"delta must be positive, got {self.delta!r}")
 
     def curve(self, noise: Noise) -> Curve:  # noqa: ARG002
-        """The derivative psi of the loss."""
         ends = self.delta * np.array([-1.0, 1.0])
         return Curve(ends, ends)
 
@@ -126,7 +119,6 @@ class Pinball(Loss):
         check_probability("tau", self.tau)
 
     def curve(self, noise: Noise) -> Curve:  # noqa: ARG002
-        """The derivative psi of the loss."""
         return Curve(np.zeros(2), np.array([self.tau - 1, self.tau]))
 
 
@@ -156,7 +148,6 @@ class EpsilonInsensitive(Loss):
             raise ValueError(f"epsilon must be at least 0, got {self.epsilon!r}")
 
     def curve(self, noise: Noise) -> Curve:  # noqa: ARG002
-        """The derivative psi of the loss."""
         e = self.epsilon
         return Curve(np.array([-e, -e, e, e]), np.array([-1.0, 0.0, 0.0, 1.0]))
 
@@ -184,7 +175,6 @@ class NegativeLogDensity(Loss):
     n_draws: int = 1000
 
     def curve(self, noise: Noise) -> Curve:
-        """The derivative psi of the loss."""
         density = NoiseDensity.of(noise)
         low, high = noise.support()
         for end in (low, high):
@@ -196,9 +186,8 @@ class NegativeLogDensity(Loss):
         reach = 20 * noise.std()
         ends = max(low, noise.mean() - reach), min(high, noise.mean() + reach)
         kinks = density.loc + density.scale * density.points
-        cells = np.unique(
-            np.concatenate([np.linspace(*ends, TABLE), kinks[(kinks > ends[0]) & (kinks < ends[1])]])
-        )
+        kinks = kinks[(kinks > ends[0]) & (kinks < ends[1])]
+        cells = np.unique(np.concatenate([np.linspace(*ends, TABLE), kinks]))
         # psi at the middle of each cell, from differences of the log density over a small part of it
         middle, step = (cells[1:] + cells[:-1]) / 2, np.diff(cells) / 2 * 0.02
         values = density.logpdf((np.stack([middle - step, middle + step]) - density.loc) / density.scale)
@@ -208,7 +197,7 @@ class NegativeLogDensity(Loss):
                 f"minus the log density of {noise!r} is not convex: use loss='efficient' or inference='ep'"
             )
         r, u = [middle], [psi]
-        for kink in kinks[(kinks > ends[0]) & (kinks < ends[1])]:  # a step between the limits from both sides
+        for kink in kinks:  # a step between the limits from both sides
             at = int(np.searchsorted(middle, kink))
             r.append(np.array([kink, kink]))
             u.append(np.array([1.5 * psi[at - 1] - 0.5 * psi[at - 2], 1.5 * psi[at] - 0.5 * psi[at + 1]]))

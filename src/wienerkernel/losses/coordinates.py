@@ -26,17 +26,8 @@ class Coordinates:
     The weights of the features are standard normal, those of the trend have a flat prior. The rest f - phi'w is
     independent of w and has variance k(x, x) - |phi(x)|^2, which is 0 at the places.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    places : ndarray of shape (U, d)
-    trend : Trend
-    pivots : ndarray of shape (r,)
-        Places that the features belong to.
-    factor : ndarray of shape (r, r)
-        Cholesky factor of the kernel at the pivots.
-    phi : ndarray of shape (U, r + q)
-        Features at the places.
+    The features phi at the U places, (U, r + q), belong to r of them, the pivots; ``factor`` (r, r) is the Cholesky factor
+    of the kernel there.
     """
 
     kernel: Kernel
@@ -52,13 +43,12 @@ class Coordinates:
         gram = np.asarray(kernel(places), dtype=np.float64)
         lower, order, rank, _ = dpstrf(gram, tol=DROPPED * gram.diagonal().max(), lower=1)
         order = order.astype(np.intp) - 1
-        phi = np.zeros((len(places), rank))
+        phi = np.empty((len(places), rank))
         columns = np.tril(lower[:, :rank])
         phi[order] = columns
         basis = Trend(trend, places)
-        features = np.hstack([phi, np.asarray(basis(places))])
         factor = np.ascontiguousarray(columns[:rank])  # as it is after loading
-        return cls(kernel, places, basis, order[:rank], factor, features)
+        return cls(kernel, places, basis, order[:rank], factor, np.hstack([phi, np.asarray(basis(places))]))
 
     @property
     def precision(self) -> FloatArray:
@@ -86,13 +76,7 @@ class Coordinates:
 class Observed:
     """Samples y_i = f(place index_i) + scale_i M_i.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n,)
-    scale : ndarray of shape (n,)
-    index : ndarray of shape (n,)
-        Place of each sample.
-    places : ndarray of shape (U, d)
+    These and the places' ``index`` have shape (n,); the places are (U, d).
     """
 
     y: FloatArray
@@ -113,6 +97,4 @@ class Observed:
 
     def per_place(self, values: FloatArray) -> FloatArray:
         """Sums over the samples of each place, (U,)."""
-        return np.bincount(self.index, weights=values, minlength=len(self.places)).astype(
-            np.float64, copy=False
-        )
+        return np.bincount(self.index, weights=values, minlength=len(self.places)).astype(float, copy=False)

@@ -30,23 +30,10 @@ ON_THE_LINE = frozenset({"gumbel_l", "gumbel_r", "hypsecant", "logistic", "norm"
 class NoiseDensity:
     """The log density of Z, where the noise is M = loc + scale Z; a pole of a law of ``scipy.stats`` is mostly at 0.
 
-    Attributes
-    ----------
-    loc, scale : float
-    logpdf : callable
-        Log density of Z; -inf outside the support.
-    quantiles : ndarray of shape (k,)
-        Some quantiles, also of the components of a mixture, and points in heavy tails.
-    spread : float
-        Distance of the quantiles of the levels 5 % and 95 %.
-    points : ndarray of shape (s,)
-        Where the density is not smooth.
-    graded : ndarray of bool, shape (s,)
-        Whether the point is an end of the support or a pole, where panels must shrink.
-    pole : bool
-        Whether the density is unbounded.
-    support : tuple of float
-        Ends of the support of Z.
+    ``logpdf`` is that of Z, -inf outside the support, and everything else is in units of Z, too. ``quantiles`` include
+    those of the components of a mixture, and points in heavy tails; ``spread`` is the distance of those of the levels 5 %
+    and 95 %. The density is not smooth at the ``points``, and panels must shrink towards those that are ``graded``: ends
+    of the support and poles. With a ``pole`` it is unbounded.
     """
 
     loc: float

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._typing import FloatArray
 from ..noise import Noise
-from ..noise.family import Family, KnownLaw, noise_model
+from ..noise.family import Family, KnownLaw, NoiseModel, noise_model
 from ..tuning import Data, TuningResult
 from ..tuning.data import Parameters
 from ..tuning.progress import report
@@ -35,9 +35,17 @@ OFF, WORSE = 1.0, 1e3
 """Residual above which the evidence means nothing, and how much less than the best value stands for it."""
 
 
+def _model(noise: Any) -> NoiseModel | None:
+    """The model of the noise as the user gave it; None if it was learned from residuals."""
+    if isinstance(noise, str) and noise == "auto":
+        return None
+    model = noise_model(noise)
+    return None if isinstance(model, str) else model
+
+
 def finds_shapes(noise: Any) -> bool:
     """Whether the evidence determines the shapes of a family: not where a member's density has a pole."""
-    model = noise_model(noise) if noise is None or not isinstance(noise, str) or noise != "auto" else noise
+    model = _model(noise)
     if not isinstance(model, Family) or not model.shape_names:
         return False
     corners = itertools.product(*model.shape_bounds)
@@ -47,24 +55,10 @@ def finds_shapes(noise: Any) -> bool:
 def maximize_evidence(data: Data, given: Any, result: TuningResult) -> TuningResult:
     """Maximize the evidence from a result of the Gaussian quasi-likelihood, with the same bounds and priors.
 
-    Shapes of the noise are kept where its density has a pole: there, the evidence does not compare laws well.
-
-    Parameters
-    ----------
-    data : Data
-        On the scale of the transform, with the level of the noise in its scales.
-    given : object
-        The noise as the user gave it.
-    result : TuningResult
-
-    Returns
-    -------
-    TuningResult
+    The data are on the scale of the transform, with the level of the noise in their scales; the noise is as the user has
+    ``given`` it. Its shapes are kept where its density has a pole: there, the evidence does not compare laws well.
     """
-    model = noise_model(given) if given is None or not isinstance(given, str) or given != "auto" else given
-    if isinstance(model, str):  # the noise was learned from residuals
-        model = KnownLaw(result.noise)
-    parameters = Parameters(result.kernel, model)
+    parameters = Parameters(result.kernel, _model(given) or KnownLaw(result.noise))
     start = _values(parameters, result)
     if not len(start):
         return result
@@ -73,8 +67,7 @@ def maximize_evidence(data: Data, given: Any, result: TuningResult) -> TuningRes
     evidence = _Evidence(data, parameters)
     free_shapes = finds_shapes(given)
     if free_shapes:
-        laws = itertools.chain(*shape_starts(box, parameters, start))
-        start = max(laws, key=evidence.value)
+        start = max(itertools.chain(*shape_starts(box, parameters, start)), key=evidence.value)
     elif NoiseDensity.of(result.noise).pole:
         low[parameters.shapes] = high[parameters.shapes] = start[parameters.shapes]
 
@@ -107,21 +100,19 @@ def maximize_evidence(data: Data, given: Any, result: TuningResult) -> TuningRes
         )
         searches.append(search)
     best = min(searches, key=lambda search: float(search.fun))
-    values = best.x
-    value = -best.fun * data.y.size - box.log_prior(values)[0]
+    values, noise = best.x, parameters.noise_at(best.x)
     names = np.array(data.by_column(parameters.names))
     for side, ended in zip(("lower", "upper"), box.at_bound(values), strict=True):
         shapes = names[parameters.shapes][ended[parameters.shapes] & free_shapes]
         if len(shapes):
             message = f"tuning: {', '.join(shapes)} ended at its {side} bound"
             warnings.warn(message, ConvergenceWarning, stacklevel=6)
-    noise = parameters.noise_at(values)
     return replace(
         result,
         kernel=parameters.kernel_at(values),
         noise=noise,
         ridge=noise.var(),
-        value=value,
+        value=-best.fun * data.y.size - box.log_prior(values)[0],
         parameters=result.parameters | parameters.by_name(data, values),
         n_evaluations=result.n_evaluations + evidence.evaluations,
     )
@@ -129,10 +120,10 @@ def maximize_evidence(data: Data, given: Any, result: TuningResult) -> TuningRes
 
 def _values(parameters: Parameters, result: TuningResult) -> FloatArray:
     """The vector of parameters that a result stands for."""
-    values = list(parameters.kernel.theta)
-    for name, log in list(zip(parameters.names, parameters.is_log, strict=True))[parameters.n_kernel :]:
-        values.append(np.log(result.parameters[name]) if log else result.parameters[name])
-    return np.asarray(values, dtype=float)
+    noise = slice(parameters.n_kernel, None)
+    shown = np.array([result.parameters[name] for name in parameters.names[noise]])
+    log = parameters.is_log[noise]
+    return np.append(parameters.kernel.theta, np.where(log, np.log(np.where(log, shown, 1.0)), shown))
 
 
 class _Evidence:

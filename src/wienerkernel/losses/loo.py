@@ -18,7 +18,7 @@ from .convex import Curve, Loss
 from .coordinates import Coordinates, Observed
 from .estimate import spectrum
 from .score import Score, efficient_loss
-from .solver import minimize_loss
+from .solver import loss_of_residuals, minimize_loss
 
 __all__ = ["leave_one_out_loss", "minimize_leave_one_out_loss"]
 
@@ -37,19 +37,7 @@ def leave_one_out_loss(
     used[rows, np.arange(len(rows))] = 0.0
     targets = np.repeat(y[:, None], len(rows), axis=1)
     w = minimize_loss(phi, coordinates.precision, targets, curve, lam, used=used).w
-    left_out = y[rows] - np.einsum("ij,ji->i", phi[rows], w)
-    knots = np.concatenate(
-        [[min(left_out.min(), curve.r[0], 0.0)], curve.r, [max(left_out.max(), curve.r[-1], 0.0)]]
-    )
-    levels = np.concatenate([curve.u[:1], curve.u, curve.u[-1:]])
-    return float(np.mean(_integral(knots, levels, left_out) - _integral(knots, levels, np.zeros(1))))
-
-
-def _integral(r: FloatArray, u: FloatArray, z: FloatArray) -> FloatArray:
-    """Integral of the polyline (r, u) from its first vertex to z."""
-    areas = np.concatenate([[0.0], np.cumsum(np.diff(r) * (u[1:] + u[:-1]) / 2)])
-    left = np.clip(np.searchsorted(r, z, side="right") - 1, 0, len(r) - 1)
-    return np.asarray(areas[left] + (z - r[left]) * (u[left] + np.interp(z, r, u)) / 2)
+    return float(np.mean(loss_of_residuals(curve, y[rows] - np.einsum("ij,ji->i", phi[rows], w))))
 
 
 def minimize_leave_one_out_loss(

@@ -47,15 +47,8 @@ LogDensity = Callable[[FloatArray], FloatArray]
 class Draws:
     """Draws of the weights, and how far they can be trusted.
 
-    Attributes
-    ----------
-    weights : ndarray of shape (N, r)
-    r_hat : float
-        Largest of all coordinates and of their distances from the medians: between split chains, or between annealed
-        populations.
-    effective : float
-        Smallest effective sample size of a coordinate or of its distance from the median.
-    method : {"slice", "annealed"}
+    R-hat is the largest, and the effective sample size the smallest, of all coordinates and of their distances from the
+    medians: between split chains ("slice") or between annealed populations ("annealed").
     """
 
     weights: FloatArray
@@ -97,14 +90,7 @@ def _target(
 class _Slice:
     """Elliptical slice sampling of several chains at once, with a Student law as base (Nishihara et al. 2014).
 
-    Parameters
-    ----------
-    target : callable
-    mean : ndarray of shape (r,)
-    root : ndarray of shape (r, r)
-        R with R R' the scale matrix of the base.
-    w : ndarray of shape (c, r)
-        Where the chains start.
+    The base has the scale matrix R R' with R the ``root`` (r, r); the chains start at ``w`` (c, r).
     """
 
     def __init__(self, target: LogDensity, mean: FloatArray, root: FloatArray, w: FloatArray) -> None:
@@ -185,15 +171,13 @@ def _chains(found: Propagation, density: NoiseDensity, generator: Any) -> Draws 
     chains = _Slice(target, mean, root * np.maximum(chains.z.std(axis=0), 1.0), chains.w)
     for _ in range(WARM_UP):
         chains.step(generator)
-    history = np.empty((0, CHAINS, len(mean)))
+    states: list[FloatArray] = []
     for _ in range(MOST_BLOCKS):
-        block = np.empty((BLOCK, CHAINS, len(mean)))
-        for step in range(BLOCK):
+        for _ in range(BLOCK):
             chains.step(generator)
-            block[step] = chains.w
-        history = np.concatenate([history, block])
-        spreads = np.abs(history - np.median(history, axis=(0, 1)))
-        both = np.concatenate([history, spreads], axis=2)
+            states.append(chains.w)
+        history = np.stack(states)
+        both = _with_distances(history)
         disagreement, effective = r_hat(both), effective_sample_size(both)
         if disagreement <= MIXED and effective >= ENOUGH:
             break
@@ -211,9 +195,7 @@ def _annealed(found: Propagation, density: NoiseDensity, generator: Any) -> Draw
         for eps in spread * np.geomspace(LARGEST, SMALLEST, stages + 1)
     ]
     runs = [_population(found, targets, generator) for _ in range(RUNS)]
-    both = np.stack(runs, axis=1)
-    spreads = np.abs(both - np.median(both, axis=(0, 1)))
-    disagreement = r_hat(np.concatenate([both, spreads], axis=2), split=False)
+    disagreement = r_hat(_with_distances(np.stack(runs, axis=1)), split=False)
     # the variance of a population's mean is that of the posterior over its effective size
     effective = RUNS / (max(disagreement**2 - 1, 0.0) + 1 / PARTICLES)
     weights = np.concatenate(runs)
@@ -290,6 +272,11 @@ def _log_smoothed(density: NoiseDensity, eps: float, z: FloatArray) -> FloatArra
     near = z[~smooth]
     values[~smooth] = tilted_moments(density, near, np.full(len(near), eps)).log_integral
     return np.asarray(values)
+
+
+def _with_distances(draws: FloatArray) -> FloatArray:
+    """Draws (steps, chains, r) and their distances from the medians, (steps, chains, 2 r)."""
+    return np.concatenate([draws, np.abs(draws - np.median(draws, axis=(0, 1)))], axis=2)
 
 
 def r_hat(draws: FloatArray, split: bool = True) -> float:

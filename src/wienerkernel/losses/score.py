@@ -89,15 +89,12 @@ def _middles(noise: Noise) -> FloatArray:
 def _split(curve: Curve, noise: Noise, center: float) -> tuple[Curve, int]:
     """The curve with further vertices where the law of M - c changes, and the index of the one at its median."""
     quantiles = _quantiles(noise) - center
-    median, points = float(quantiles[0]), quantiles
-    points = points[
-        np.isfinite(points) & (np.searchsorted(curve.r, points) % len(curve.r) > 0)
-    ]  # inside, not at an end
-    points = np.setdiff1d(points, curve.r)
+    inside = (quantiles > curve.r[0]) & (quantiles <= curve.r[-1])
+    points = np.setdiff1d(quantiles[inside], curve.r)
     r = np.concatenate([curve.r, points])
     order = np.argsort(r, kind="stable")
     fine = Curve(r[order], np.concatenate([curve.u, np.interp(points, curve.r, curve.u)])[order])
-    return fine, int(np.searchsorted(fine.r, median))
+    return fine, int(np.searchsorted(fine.r, quantiles[0]))
 
 
 def _mean(curve: Curve, noise: Noise, center: float, power: int) -> float:
@@ -155,12 +152,11 @@ def efficient_loss(noise: Noise, spectrum: FloatArray) -> Loss:
     density, n = NoiseDensity.of(noise), len(spectrum)
     losses: list[Loss] = [Pinball(float(tau)) for tau in TAUS]
     losses += [Huber(float(delta * density.spread * density.scale)) for delta in DELTAS]
-    best: tuple[float, Loss] | None = None
-    for loss in losses:
+
+    def variance(loss: Loss) -> float:
         score = Score.of(loss.curve(noise), noise, spectrum)
         if isinstance(loss, Pinball) and min(loss.tau, 1 - loss.tau) < score.freedom / (2 * n):
-            continue
-        if best is None or score.variance < best[0]:
-            best = score.variance, loss
-    assert best is not None
-    return best[1]
+            return np.inf
+        return score.variance
+
+    return min(losses, key=variance)

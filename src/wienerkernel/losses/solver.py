@@ -16,7 +16,7 @@ from .._typing import FloatArray
 from .convex import Curve
 from .interior import FEW, Problems, quantile_regressions, weighted_grams
 
-__all__ = ["Solution", "minimize_loss"]
+__all__ = ["Solution", "loss_of_residuals", "minimize_loss"]
 
 OPTIMAL = 1e-10
 OUTER, INNER = 60, 60
@@ -49,10 +49,9 @@ class _Smooth:
 
     def __init__(self, curve: Curve, gamma: float) -> None:
         self.v, self.u = curve.r + gamma * curve.u, curve.u
-        keep = np.concatenate([[True], np.diff(self.v) > 0])
-        self.v, self.u = self.v[keep], self.u[keep]
-        self.slope = np.concatenate([[0.0], np.diff(self.u) / np.diff(self.v), [0.0]])
-        areas = np.diff(self.v) * (self.u[1:] + self.u[:-1]) / 2
+        width, rise = np.diff(self.v), np.diff(self.u)
+        self.slope = np.concatenate([[0.0], np.divide(rise, width, where=width > 0, out=0 * rise), [0.0]])
+        areas = width * (self.u[1:] + self.u[:-1]) / 2
         self.area = np.concatenate([[0.0], np.cumsum(areas)])
 
     def all(self, v: FloatArray, used: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -62,6 +61,12 @@ class _Smooth:
         slope, away = self.slope[piece], v - self.v[left]
         value = self.u[left] + slope * away
         return used * (self.area[left] + away * (self.u[left] + value) / 2), used * value, used * slope
+
+
+def loss_of_residuals(curve: Curve, residuals: FloatArray) -> FloatArray:
+    """rho, with rho(0) = 0."""
+    values = _Smooth(curve, 0.0).all(np.append(residuals, 0.0), np.ones(1))[0]
+    return np.asarray(values[:-1] - values[-1])
 
 
 def minimize_loss(
