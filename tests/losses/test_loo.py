@@ -9,9 +9,9 @@ from scipy import integrate
 from wienerkernel import RBF, EpsilonInsensitive, Huber, Pinball, WienerKernelRegressor, as_noise
 from wienerkernel.losses.coordinates import Coordinates, Observed
 from wienerkernel.losses.estimate import spectrum
-from wienerkernel.losses.loo import leave_one_out_loss
 from wienerkernel.losses.score import Score
 from wienerkernel.losses.solver import loss_of_residuals, minimize_loss
+from wienerkernel.losses.tuning import leave_one_out_loss
 
 
 def data(n, seed=0):

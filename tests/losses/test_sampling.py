@@ -10,9 +10,9 @@ from sklearn.exceptions import ConvergenceWarning
 from wienerkernel import RBF, Family, Mixture, WienerKernelRegressor, as_noise
 from wienerkernel.losses.coordinates import Coordinates, Observed
 from wienerkernel.losses.density import NoiseDensity
-from wienerkernel.losses.evidence import _Evidence, finds_shapes
 from wienerkernel.losses.propagation import propagate
 from wienerkernel.losses.sampling import _annealed, _smoothed, effective_sample_size, posterior_draws, r_hat
+from wienerkernel.losses.tuning import _Evidence, finds_shapes
 from wienerkernel.noise.family import KnownLaw
 from wienerkernel.tuning.data import Data, Parameters
 from wienerkernel.tuning.search_box import search_box

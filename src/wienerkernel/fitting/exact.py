@@ -93,7 +93,7 @@ def learn(
             of_data["transform"] = transform.for_data(outputs)
         model.tuning_result_ = None
         return Known(as_kernel(model.kernel), known_noise(model.noise), **of_data)
-    from ..losses.evidence import finds_shapes
+    from ..losses.tuning import finds_shapes
     from ..tuning import learn
 
     if not isinstance(model.n_restarts, int | np.integer) or model.n_restarts < 0:
@@ -175,7 +175,7 @@ def fit_noisy_inputs(
 
 def _fit_beyond(model: Any, known: Known, inputs: Array, outputs: FloatArray, scale: FloatArray) -> None:
     """Fit a model whose estimate is not linear in y, on the scale of the transform."""
-    from ..losses.fit import tuned
+    from ..losses.tuning import tuned
 
     kernel, noise, ridge = known.kernel, known.noise, model.ridge
     inputs = np.asarray(arrays.as_numpy(inputs), dtype=np.float64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from ..noise import Noise
 from ..text import check_choice, check_probability
 from .density import NoiseDensity
 
-__all__ = ["Curve", "EpsilonInsensitive", "Huber", "Loss", "NegativeLogDensity", "Pinball", "as_loss"]
+__all__ = ["Curve", "EpsilonInsensitive", "Huber", "Loss", "NegativeLogDensity", "Pinball"]
 
 LAWS = ("bootstrap", "influence", "lifted")
 TABLE = 4001
@@ -215,16 +215,3 @@ def _with_walls(curve: Curve, low: float, high: float, std: float) -> Curve:
     if np.isfinite(high):
         r, u = np.concatenate([r, [high, high]]), np.concatenate([u, [u[-1], max(u[-1], 0.0) + wall]])
     return Curve(r, u)
-
-
-def as_loss(loss: Any) -> Loss | str:
-    """Check the argument ``loss``; "efficient" is decided when the noise is known."""
-    if isinstance(loss, Loss) or (isinstance(loss, str) and loss == "efficient"):
-        return loss
-    if isinstance(loss, str) and loss == "absolute":
-        return Pinball(0.5)
-    msg = (
-        f"loss must be 'squared', 'absolute', 'efficient', or one of Huber, Pinball, EpsilonInsensitive and "
-        f"NegativeLogDensity, got {loss!r}"
-    )
-    raise ValueError(msg)

@@ -66,9 +66,9 @@ class Coordinates:
         rest = np.asarray(self.kernel.diag(X)) - np.einsum("ij,ij->i", own, own)
         return np.hstack([own, np.asarray(self.trend(X))]), np.maximum(rest, 0.0)
 
-    def rest_covariance(self, X: FloatArray) -> FloatArray:
-        """Covariance of the rest at the rows of X, (m, m)."""
-        own = self.features(X)[0][:, : len(self.pivots)]
+    def rest_covariance(self, X: FloatArray, phi: FloatArray) -> FloatArray:
+        """Covariance of the rest at the rows of X, which have the features phi, (m, m)."""
+        own = phi[:, : len(self.pivots)]
         return np.asarray(self.kernel(X) - own @ own.T)
 
 

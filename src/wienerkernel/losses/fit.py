@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
@@ -12,18 +12,14 @@ from ..kernels import Kernel
 from ..noise import Noise
 from ..noise.base import as_generator
 from ..text import check_choice
-from .convex import as_loss
 from .coordinates import Coordinates, Observed
 from .estimate import fit_loss, spectrum
 from .posterior import CoordinatePosterior, FullPosterior
 from .propagation import REACHED, propagate
 from .sampling import CERTIFIED, posterior_draws
-from .score import efficient_loss
+from .score import as_loss
 
-if TYPE_CHECKING:
-    from ..tuning import Data, TuningResult
-
-__all__ = ["INFERENCES", "check_setting", "condition", "is_linear", "tuned"]
+__all__ = ["INFERENCES", "check_setting", "condition", "is_linear"]
 
 INFERENCES = (None, "ep", "bayes")
 SQUARED = "squared"
@@ -53,26 +49,6 @@ def check_setting(loss: Any, inference: Any, ridge: Any, scale: FloatArray) -> N
         raise ValueError("loss and inference need independent noise: noise_scale must have shape (n,)")
 
 
-def tuned(
-    data: Data,
-    result: TuningResult,
-    tuning: str | None,
-    noise: Any,
-    loss: Any,
-    inference: str | None,
-    ridge: float | None,
-) -> TuningResult:
-    """Improve on the result of the linear model: by the evidence, or by the leave-one-out error of the loss."""
-    from .evidence import maximize_evidence
-    from .loo import minimize_leave_one_out_loss
-
-    if inference is not None and tuning == "likelihood":
-        return maximize_evidence(data, noise, result)
-    if inference is None and tuning == "loo":
-        return minimize_leave_one_out_loss(data, result.noise, as_loss(loss), ridge, result)
-    return result
-
-
 def condition(
     kernel: Kernel,
     noise: Noise,
@@ -90,9 +66,7 @@ def condition(
     observed = Observed.of(X, y, scale)
     coordinates, generator = Coordinates.at(kernel, observed.places, trend), as_generator(random_state)
     if inference is None:
-        chosen = as_loss(loss)
-        if isinstance(chosen, str):
-            chosen = efficient_loss(noise, spectrum(coordinates, observed))
+        chosen = as_loss(loss, noise, spectrum(coordinates, observed))
         setting = f"loss={loss!r}"
         model = fit_loss(
             coordinates, observed, noise, chosen, setting=setting, ridge=ridge, generator=generator

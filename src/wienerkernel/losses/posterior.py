@@ -109,7 +109,7 @@ class CoordinatePosterior(PosteriorMethods):
     def normal_covariance(self, X: FloatArray, phi: FloatArray) -> FloatArray:
         """Covariance of the part of f that the law of w leaves out, (m, m)."""
         root = self.normal_root(phi)
-        return np.asarray(self.coordinates.rest_covariance(X) + root @ root.T)
+        return np.asarray(self.coordinates.rest_covariance(X, phi) + root @ root.T)
 
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Estimate of f, and the covariance of f at the rows of X, (m, m)."""

@@ -121,6 +121,11 @@ class _Sites:
         return cls(tau, nu, power, posterior, mean, variance, precision, shift)
 
     @property
+    def proper(self) -> bool:
+        """Whether all cavities are."""
+        return bool(np.all(self.precision > 0))
+
+    @property
     def log_ratio(self) -> FloatArray:
         """Log integrals of the cavities over those of the marginals, without the constants of normal laws, (n,)."""
         squares = self.shift**2 / self.precision - self.mean**2 / self.variance
@@ -182,8 +187,8 @@ def _sweeps(
 ) -> Propagation:
     """Damped parallel sweeps; the iterate with the smallest residual."""
     density = NoiseDensity.of(noise)
-    sites = _proper(coordinates, observed, tau, nu, power)
-    if sites is None:
+    sites = _Sites.of(coordinates, observed, tau, nu, power)
+    if sites is None or not sites.proper:
         msg = "the posterior is improper: too few samples for the trend; use trend=None or add samples"
         raise ValueError(msg)
     last, best = np.zeros(0), None
@@ -219,23 +224,15 @@ def _sweeps(
         last = now
         for _ in range(HALVINGS):
             tau, nu = sites.tau + step * d_tau, sites.nu + step * d_nu
-            moved = _proper(coordinates, observed, tau, nu, power)
-            if moved is not None:
+            moved = _Sites.of(coordinates, observed, tau, nu, power)
+            if moved is not None and moved.proper:
+                sites = moved
                 break
             step /= 2
-        if moved is None:
+        else:  # no step is small enough
             break
-        sites = moved
     assert best is not None
     return best
-
-
-def _proper(
-    coordinates: Coordinates, observed: Observed, tau: FloatArray, nu: FloatArray, power: float
-) -> _Sites | None:
-    """The sites, if the posterior and all cavities are proper."""
-    sites = _Sites.of(coordinates, observed, tau, nu, power)
-    return sites if sites is not None and np.all(sites.precision > 0) else None
 
 
 def _tilt(

@@ -247,17 +247,17 @@ def _smoothed(density: NoiseDensity, eps: float) -> LogDensity:
     cells = CELLS * len(centers)
     step = (last - first) / cells
     wanted = first + step * np.arange(cells + 1)
-    low, high = np.repeat(ends[:, None], cells + 1, axis=1)
+    nodes, high = np.repeat(ends[:, None], cells + 1, axis=1)
     for _ in range(64):  # bisection
-        middle = (low + high) / 2
+        middle = (nodes + high) / 2
         below = position(middle) < wanted
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    values = np.maximum(_log_smoothed(density, eps, low), -HUGE)
-    slope = np.append(np.diff(values) / np.diff(low), 0.0)
+        nodes, high = np.where(below, middle, nodes), np.where(below, high, middle)
+    values = np.maximum(_log_smoothed(density, eps, nodes), -HUGE)
+    slope = np.append(np.diff(values) / np.diff(nodes), 0.0)
 
     def logpdf(z: FloatArray) -> FloatArray:
         left = np.clip((position(z) - first) / step, 0, cells).astype(np.intp)
-        return np.asarray(values[left] + (z - low[left]) * slope[left])
+        return np.asarray(values[left] + (z - nodes[left]) * slope[left])
 
     return logpdf
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -13,11 +14,10 @@ from .._typing import FloatArray
 from ..noise import Noise
 from .convex import Curve, Huber, Loss, Pinball
 from .density import NoiseDensity
-from .tilted import tilted_moments
+from .tilted import NODES, WEIGHTS, tilted_moments
 
-__all__ = ["Score", "efficient_loss"]
+__all__ = ["Score", "as_loss", "efficient_loss"]
 
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
 NORMAL_NODES, NORMAL_WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
 NORMAL_WEIGHTS = NORMAL_WEIGHTS / NORMAL_WEIGHTS.sum()
 LEVELS = np.concatenate(
@@ -134,13 +134,13 @@ def _slope(curve: Curve, noise: Noise, center: float, std: float) -> float:
         at = (r[:-1][steps] + center - density.loc) / density.scale
         smooth = tilted_moments(density, at, np.full(len(at), std / density.scale)).log_integral
         total += float(rise[steps] @ np.exp(smooth)) / density.scale
-    slanted = np.flatnonzero((width > 0) & (rise > 0))
-    if len(slanted):
+    slanted = (width > 0) & (rise > 0)
+    if slanted.any():
         if std < 0.25 * noise.std():
             below = noise.cdf(r[:, None] + center - std * NORMAL_NODES) @ NORMAL_WEIGHTS
         else:  # the nodes would be too far apart for the law of M
             below = ndtr((r[:, None] + center - _middles(noise)) / std).mean(axis=1)
-        total += float(np.sum((rise / np.where(width > 0, width, 1.0))[slanted] * np.diff(below)[slanted]))
+        total += float((rise[slanted] / width[slanted]) @ np.diff(below)[slanted])
     return total
 
 
@@ -160,3 +160,16 @@ def efficient_loss(noise: Noise, spectrum: FloatArray) -> Loss:
         return score.variance
 
     return min(losses, key=variance)
+
+
+def as_loss(loss: Any, noise: Noise, spectrum: FloatArray) -> Loss:
+    """The loss that the argument ``loss`` stands for."""
+    if isinstance(loss, Loss):
+        return loss
+    if isinstance(loss, str) and loss in ("absolute", "efficient"):
+        return Pinball(0.5) if loss == "absolute" else efficient_loss(noise, spectrum)
+    msg = (
+        f"loss must be 'squared', 'absolute', 'efficient', or one of Huber, Pinball, EpsilonInsensitive and "
+        f"NegativeLogDensity, got {loss!r}"
+    )
+    raise ValueError(msg)

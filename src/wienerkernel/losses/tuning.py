@@ -1,4 +1,4 @@
-"""Hyperparameters from the evidence of expectation propagation, which depends on the density of the noise."""
+"""Hyperparameters by what the likelihood of the linear model cannot see: the density of the noise, or another loss."""
 
 from __future__ import annotations
 
@@ -19,11 +19,15 @@ from ..tuning.data import Parameters
 from ..tuning.progress import report
 from ..tuning.search_box import search_box
 from ..tuning.starts import shape_starts
+from .convex import Curve
 from .coordinates import Coordinates, Observed
 from .density import NoiseDensity
+from .estimate import spectrum
 from .propagation import Propagation, propagate
+from .score import Score, as_loss
+from .solver import loss_of_residuals, minimize_loss
 
-__all__ = ["finds_shapes", "maximize_evidence"]
+__all__ = ["finds_shapes", "leave_one_out_loss", "tuned"]
 
 STEP = 1e-4
 ITERATIONS = 40
@@ -33,6 +37,25 @@ SHORTER, SAME = 1.4, 0.2
 """Difference of log length scales of the two starting points; the second search ends this close to the end of the first."""
 OFF, WORSE = 1.0, 1e3
 """Residual above which the evidence means nothing, and how much less than the best value stands for it."""
+MOST = 100
+"""Samples that are left out, at most."""
+
+
+def tuned(
+    data: Data,
+    result: TuningResult,
+    tuning: str | None,
+    noise: Any,
+    loss: Any,
+    inference: str | None,
+    ridge: float | None,
+) -> TuningResult:
+    """Improve on the result of the linear model: by the evidence, or by the leave-one-out error of the loss."""
+    if inference is not None and tuning == "likelihood":
+        return _maximize_evidence(data, noise, result)
+    if inference is None and tuning == "loo":
+        return _minimize_leave_one_out_loss(data, loss, ridge, result)
+    return result
 
 
 def _model(noise: Any) -> NoiseModel | None:
@@ -52,7 +75,7 @@ def finds_shapes(noise: Any) -> bool:
     return not any(NoiseDensity.of(model.law(1.0, corner)).pole for corner in corners)
 
 
-def maximize_evidence(data: Data, given: Any, result: TuningResult) -> TuningResult:
+def _maximize_evidence(data: Data, given: Any, result: TuningResult) -> TuningResult:
     """Maximize the evidence from a result of the Gaussian quasi-likelihood, with the same bounds and priors.
 
     The data are on the scale of the transform, with the level of the noise in their scales; the noise is as the user has
@@ -177,3 +200,65 @@ class _Evidence:
             )
             gradient[k] = (up - down) / (2 * STEP)
         return value, gradient
+
+
+def leave_one_out_loss(
+    coordinates: Coordinates, observed: Observed, curve: Curve, score: Score, lam: float
+) -> float:
+    """Mean loss of samples under the fits without them: of all, or of 100 that are chosen once."""
+    phi = coordinates.phi[observed.index] / observed.scale[:, None]
+    y, n = observed.y / observed.scale - score.center, len(observed.y)
+    rows = np.arange(n) if n <= MOST else np.random.default_rng(0).permutation(n)[:MOST]
+    used = np.ones((n, len(rows)))
+    used[rows, np.arange(len(rows))] = 0.0
+    targets = np.repeat(y[:, None], len(rows), axis=1)
+    w = minimize_loss(phi, coordinates.precision, targets, curve, lam, used=used).w
+    return float(np.mean(loss_of_residuals(curve, y[rows] - np.einsum("ij,ji->i", phi[rows], w))))
+
+
+def _minimize_leave_one_out_loss(
+    data: Data, loss: Any, ridge: float | None, result: TuningResult
+) -> TuningResult:
+    """Tune the kernel by the leave-one-out loss, from a result of the likelihood, with the same bounds and priors.
+
+    The efficient loss is that of the starting point: errors under different losses cannot be compared.
+    """
+    noise = result.noise
+    parameters = Parameters(result.kernel, KnownLaw(noise))
+    start = np.asarray(parameters.kernel.theta, dtype=float)
+    if not len(start):
+        return result
+    observed = Observed.of(np.asarray(data.X), data.y[:, 0], data.noise_scale)
+    box = search_box(data, parameters)
+    low, high = np.minimum(box.low, start), np.maximum(box.high, start)
+    first = spectrum(Coordinates.at(result.kernel, observed.places, data.trend), observed)
+    curve = as_loss(loss, noise, first).curve(noise)
+    evaluations = 0
+
+    def objective(values: FloatArray) -> float:
+        nonlocal evaluations
+        evaluations += 1
+        inside = np.clip(values, low, high)
+        coordinates = Coordinates.at(parameters.kernel_at(inside), observed.places, data.trend)
+        score = Score.of(curve, noise, spectrum(coordinates, observed))
+        lam = score.lam if ridge is None else ridge
+        mean = leave_one_out_loss(coordinates, observed, curve, score, lam)
+        value = -float(np.log(max(mean, 1e-300)))
+        report(value)
+        return -len(observed.y) * value - float(box.log_prior(inside)[0])
+
+    found = minimize(
+        objective,
+        start,
+        method="Nelder-Mead",
+        options={"maxfev": 60 * len(start), "xatol": 0.01, "fatol": 0.01},
+    )
+    values = np.clip(found.x, low, high)
+    return replace(
+        result,
+        kernel=parameters.kernel_at(values),
+        method="loo",
+        value=-float(found.fun),
+        parameters=result.parameters | parameters.by_name(data, values),
+        n_evaluations=result.n_evaluations + evaluations,
+    )
