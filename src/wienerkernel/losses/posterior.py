@@ -64,11 +64,6 @@ class CoordinatePosterior(PosteriorMethods):
         msg = f"leave-one-out scores are not available with {self.setting}: score held-out data, score_report(X, y)"
         raise ValueError(msg)
 
-    def aleatoric(self, X: FloatArray, noise_scale: FloatArray | None) -> FloatArray:
-        """Variance of the noise of new observations, (m,)."""
-        scale, probabilities = observation_scale(self.level, X, noise_scale)
-        return np.asarray(self.noise.var() * (probabilities @ scale**2))
-
     @property
     def n_samples(self) -> int:
         """Number of samples."""
@@ -95,7 +90,9 @@ class CoordinatePosterior(PosteriorMethods):
     ) -> tuple[FloatArray, Uncertainty]:
         """Estimate of f and the variances by cause at the rows of X."""
         phi, rest = self.coordinates.features(X)
-        return phi @ self.estimate, Uncertainty(*self.split(phi, rest), self.aleatoric(X, noise_scale))
+        scale, probabilities = observation_scale(self.level, X, noise_scale)
+        aleatoric = self.noise.var() * (probabilities @ scale**2)
+        return phi @ self.estimate, Uncertainty(*self.split(phi, rest), aleatoric)
 
     def common_uncertainty(self, X: FloatArray) -> Uncertainty:
         """Variances by cause at the rows of X; there is one output."""
@@ -126,9 +123,8 @@ class FullPosterior(CoordinatePosterior):
     """The posterior of f given y, where the noise has a density.
 
     The variance of f(x) splits by the law of total variance: what would remain if f were known at the data's inputs
-    (unexplored inputs), and the rest (noise in the data).
-
-    ``draws`` is what sampling found, with its diagnostics; without it, expectation propagation is all there is.
+    (unexplored inputs), and the rest (noise in the data). ``draws`` are what sampling found; without them, the law of f
+    is that of expectation propagation.
 
     Examples
     --------

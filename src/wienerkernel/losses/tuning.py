@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import Bounds, minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from .._typing import FloatArray
@@ -101,7 +101,6 @@ def _maximize_evidence(data: Data, given: Any, result: TuningResult) -> TuningRe
         prior, prior_gradient = box.log_prior(values)
         return -(value + prior) / data.y.size, -(gradient + prior_gradient) / data.y.size
 
-    bounds = list(zip(low.tolist(), high.tolist(), strict=True))
     gain = GAIN / max(abs(result.value), data.y.size)
     # under skewed noise the quasi-likelihood can end far from the maximum: a second search begins at shorter length scales
     searches: list[Any] = []
@@ -117,7 +116,7 @@ def _maximize_evidence(data: Data, given: Any, result: TuningResult) -> TuningRe
             first,
             jac=True,
             method="L-BFGS-B",
-            bounds=bounds,
+            bounds=Bounds(low, high),
             callback=stop_if_known,
             options={"maxiter": ITERATIONS, "ftol": gain},
         )
