@@ -212,6 +212,22 @@ def test_evidence_finds_the_shape_of_the_noise():
         WienerKernelRegressor(noise="lognorm", inference="ep").fit(X[::2], -y[::2])
 
 
+@pytest.mark.parametrize("noise", ["gamma", "auto"])
+def test_evidence_keeps_the_shape_of_noise_with_a_pole_or_learned_from_residuals(noise):
+    rng = np.random.default_rng(1)
+    X = np.linspace(-3, 3, 30)[:, None]
+    y = np.sin(X[:, 0]) + 0.3 * rng.gamma(0.25, size=30)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        linear, model = (
+            WienerKernelRegressor(noise=noise, inference=inference).fit(X, y) for inference in (None, "ep")
+        )
+    assert model.noise_.cumulants(3)[2] / model.noise_.std() ** 3 == pytest.approx(
+        linear.noise_.cumulants(3)[2] / linear.noise_.std() ** 3
+    )
+    assert model.tuning_result_.value != linear.tuning_result_.value
+
+
 def test_evidence_is_maximized_together_with_the_prior():
     rng = np.random.default_rng(3)
     X = np.sort(rng.uniform(-2, 2, 12))[:, None]
