@@ -224,6 +224,8 @@ def test_times_can_be_dates(run, tmp_path):
     assert "goes from 2024-02-09 to 2024-02-13 where the usual step is 1 day; without --time" in said
     path.write_text("day,level\n" + "mon,1\ntue,2\n" * 5)
     assert "has texts, but --time needs numbers, or dates" in run(path, "-t", "level", "--time", "day")[2]
+    path.write_text("day,level\n" + "".join(f"2024-{k:02d},{k}\n" for k in range(1, 13)))
+    assert "has texts, but --time needs numbers, or dates" in run(path, "-t", "level", "--time", "day")[2]
 
 
 @pytest.mark.parametrize(

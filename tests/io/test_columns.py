@@ -96,7 +96,7 @@ def test_inputs_are_shown_as_cells_again():
         ("x\n12/31/2024\n12/31/2024\n1/2/2024\n1/2/2024\n", "write dates as 2024-12-31"),
         ("x\na\nb\nc\n", "'x' has 3 different texts in 3 rows, such as 'a'"),
         ("x\na\na\n", "the text 'a' in all rows"),
-        ("x\n2024-01-01\n2024-13-01\n", "row 3, column 'x': '2024-13-01' is not a date as"),
+        ("x\n2024-01-01\n2024-13-01\n", "row 3, column 'x': '2024-13-01' is not a date such as"),
         ("x\n2024-01-01\n2024-01-01 10:00+02:00\n", "time zone"),
     ],
 )

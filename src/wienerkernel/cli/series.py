@@ -54,11 +54,11 @@ def read_series(
     clock = None
     values, label = np.concatenate(rows), np.array(labels)
     if time:
-        (clock,), elapsed = reader.result()
-        if clock.kind == "category":
+        if reader.found[0].kind == "category":
             raise ValueError(
-                f"{data}: column {time!r} has texts, but --time needs numbers, or dates as 2024-12-31"
+                f"{data}: column {time!r} has texts, but --time needs numbers, or dates such as 2024-12-31"
             )
+        (clock,), elapsed = reader.result()
         values = np.hstack([values, elapsed])
     cuts = np.flatnonzero(label[1:] != label[:-1]) + 1
     if len(set(labels)) < len(cuts) + 1:

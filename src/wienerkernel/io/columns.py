@@ -183,13 +183,16 @@ class ColumnReader:
 
     def __init__(self, names: Sequence[str], largest: float) -> None:
         self.names, self.largest = list(names), largest
-        self._found: list[Finding] = []
+        self.found: list[Finding] = []
         self._parts: list[list[Any]] = [[] for _ in names]
 
     def add(self, chunk: Chunk) -> None:
         """Read some rows."""
-        self._found = found_in(chunk, self.names, self._found)
-        for finding, parts in zip(self._found, self._parts, strict=True):
+        before, self.found = self.found, []
+        # column by column, so that the first column with a mistake is reported
+        for k, (name, parts) in enumerate(zip(self.names, self._parts, strict=True)):
+            (finding,) = found_in(chunk, [name], before[k : k + 1])
+            self.found.append(finding)
             if finding.kind == "number":
                 parts.append(chunk.numbers([finding.name], self.largest))
             else:
@@ -198,7 +201,7 @@ class ColumnReader:
     def useless(self) -> dict[str, str]:
         """Columns that tell nothing about other rows, and why: constants and identifiers."""
         reasons = {}
-        for finding, parts in zip(self._found, self._parts, strict=True):
+        for finding, parts in zip(self.found, self._parts, strict=True):
             if finding.kind == "number":
                 numbers = np.concatenate(parts)
                 values = {numbers.min(), numbers.max()}
@@ -218,7 +221,7 @@ class ColumnReader:
         """The columns, all or some of them, and the inputs (n, d) of all rows."""
         wanted = set(self.names if names is None else names)
         kept = [name in wanted for name in self.names]
-        columns, values = [finding.column() for finding in compress(self._found, kept)], []
+        columns, values = [finding.column() for finding in compress(self.found, kept)], []
         for column, parts in zip(columns, compress(self._parts, kept), strict=True):
             if column.kind == "number":
                 values.append(np.concatenate(parts))
@@ -259,7 +262,7 @@ def _date(text: str) -> datetime:
     try:
         date = datetime.fromisoformat(text.strip())
     except ValueError:
-        raise ValueError(f"{text[:60]!r} is not a date as 2024-12-31 or 2024-12-31 23:59:59") from None
+        raise ValueError(f"{text[:60]!r} is not a date such as 2024-12-31 or 2024-12-31 23:59:59") from None
     return date if date.tzinfo is None else date.astimezone(UTC)
 
 
