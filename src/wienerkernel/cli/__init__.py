@@ -1,7 +1,7 @@
 """The command line: from a table of measurements to predictions and a report. Needs the extra ``cli``.
 
 Results go to standard output, messages to standard error. An error in the data or the model is one line on standard
-error and exit code 1; wrong usage, options that are invalid for any data and model, has exit code 2. An
+error and exit code 1. Wrong usage, such as options that are invalid for any data and model, has exit code 2, and an
 interrupt has exit code 130.
 """
 

@@ -112,7 +112,7 @@ def searching(what: str, verbose: bool = False) -> Iterator[None]:
 
 @contextmanager
 def progress(what: str, total: int | None = None) -> Iterator[Callable[..., None]]:
-    """Show a progress bar, if there is a terminal; a function that updates it, as that of ``rich``."""
+    """Show a progress bar, if there is a terminal; yields a function that updates it, like that of ``rich``."""
     count = [] if total is None else [MofNCompleteColumn()]
     shown = (TextColumn("{task.description:<28}"), BarColumn(), *count, TimeElapsedColumn())
     with Progress(*shown, console=MESSAGES, disable=not MESSAGES.is_terminal) as bar:

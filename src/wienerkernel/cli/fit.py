@@ -57,9 +57,9 @@ def fit(
     noise: Annotated[
         str | None,
         option(
-            "Noise law: `auto`, which estimates the level, the shape and, for positive observations, a transform; known, as "
-            "`gamma(0.25, scale=2)`; a family, as `norm` or `gamma`, whose scale and shape are estimated; or `residuals`, "
-            "whose shape is taken from the data.",
+            "Noise law: `auto`, which estimates the level, the shape and, for positive observations, a transform; a known law, "
+            "such as `gamma(0.25, scale=2)`; a family, such as `norm` or `gamma`, whose scale and shape are estimated; or "
+            "`residuals`, whose shape is taken from the data.",
             "LAW",
             "auto; norm with --tuning loo or none, and for approximations",
         ),
@@ -86,7 +86,7 @@ def fit(
     kernel: Annotated[
         str | None,
         option(
-            "Kernel formula, as `rbf`, `matern52*periodic` or `2.0*rbf(length_scale=0.5) + linear`. Names: rbf, "
+            "Kernel formula, such as `rbf`, `matern52*periodic` or `2.0*rbf(length_scale=0.5) + linear`. Names: rbf, "
             "matern12, matern32, matern52, rational_quadratic, periodic, linear, polynomial, constant. A name has one "
             "length scale per input, and a formula without numbers is multiplied by a variance.",
             "FORMULA",

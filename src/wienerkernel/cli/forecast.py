@@ -37,13 +37,18 @@ def forecast(
     lags: Annotated[
         str,
         option(
-            "Past rows that the next one depends on. From several numbers, as `1,2,4`, simulation error chooses.",
+            "Past rows that the next one depends on. Of several numbers, such as `1,2,4`, the one with the smallest "
+            "simulation error is taken.",
             "LAGS",
         ),
     ] = "1",
     time: Annotated[
         str | None,
-        option("Column with the time: numbers, dates or months in equal steps.", "NAME", "row numbers"),
+        option(
+            "Column with the time: numbers or dates in equal steps, which may be months.",
+            "NAME",
+            "row numbers",
+        ),
     ] = None,
     trajectory: Annotated[
         str | None, option("Column that names the trajectory of each row.", "NAME", "one trajectory")
@@ -73,10 +78,10 @@ def forecast(
         option("Whether the next state is learned, or its difference from this one."),
     ] = "state",
     noise: Annotated[
-        str | None, option("Noise law, as of `wienerkernel fit`.", "LAW", "normal with unknown variance")
+        str | None, option("Noise law, as for `wienerkernel fit`.", "LAW", "normal with unknown variance")
     ] = None,
     kernel: Annotated[
-        str | None, option("Kernel formula, as of `wienerkernel fit`.", "FORMULA", "rbf")
+        str | None, option("Kernel formula, as for `wienerkernel fit`.", "FORMULA", "rbf")
     ] = None,
     interval: Annotated[
         float, option("Probability of the interval from lower to upper.", **numeric(float))

@@ -100,6 +100,6 @@ def held_out_samples(model: WienerKernelRegressor, file: Path) -> tuple[FloatArr
     outputs = len(model.output_scale_)
     targets = [str(name) for name in getattr(model, "target_names_in_", ["y"] if outputs == 1 else [])]
     if len(targets) != outputs:
-        raise ValueError("the model has no names of its targets: fit it with `wienerkernel fit`")
+        raise ValueError("the model has no names for its targets: fit it with `wienerkernel fit`")
     X, y = read_all(model, file, targets)
     return X, y[:, 0] if model.posterior_.single_output else y

@@ -82,7 +82,7 @@ OutputTable = Annotated[
 Scheduler = Annotated[
     str | None,
     option(
-        "Address of a Dask scheduler, as tcp://127.0.0.1:8786, whose workers process the files.",
+        "Address of a Dask scheduler, such as tcp://127.0.0.1:8786, whose workers process the files.",
         "ADDRESS",
         False,
     ),
