@@ -465,7 +465,7 @@ def test_noise_level_is_that_of_the_model_with_an_interval():
 def test_what_was_given_is_not_said_to_be_chosen(told):
     assert told["choices"] == []
     assert told["slices"][0]["level"] is None
-    assert "how sure" not in page([told])
+    assert "how certain" not in page([told])
 
 
 @pytest.mark.parametrize(

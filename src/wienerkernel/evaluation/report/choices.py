@@ -1,4 +1,4 @@
-"""What was learned about noise, level and transform, what was compared, and how sure the choice is."""
+"""What was learned about noise, level and transform, what was compared, and how certain the choice is."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def choices(model: Any, points: FloatArray) -> list[dict[str, str]]:
     rows = []
     if auto and tuned.shape_gain is not None:
         shapes = "normal, Student, Gamma" + ", smoothed residuals" * (len(points) >= MANY)
-        compared, sure = f"no other shape has a log score better by {GAIN:g}", "normal by default"
+        compared, sure = f"no other shape improves the log score by {GAIN:g}", "normal by default"
         if tuned.shape_gain:
             compared = f"leave-one-out log score {signed(tuned.shape_gain)} compared with normal noise"
             sure = strength(tuned.shape_gain)

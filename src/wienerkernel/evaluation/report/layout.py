@@ -230,13 +230,15 @@ class _Markup(str):
 
 
 def _choices(rows: list[dict[str, str]]) -> str:
-    """What was learned from the data, and how sure it is."""
+    """What was learned from the data, and how certain it is."""
     if not rows:
         return ""
     head = ["choice", "found", "compared with", "evidence"]
     table = _table("What was learned from the data", head, (row.values() for row in rows))
     hint = "A difference of 3 means odds of 20 : 1, one of 5 odds of 150 : 1, if the candidates were equally likely before."
-    return f'<section><h2>What was chosen, and how sure it is</h2><p class="hint">{hint}</p>{table}</section>'
+    return (
+        f'<section><h2>What was chosen, and how certain it is</h2><p class="hint">{hint}</p>{table}</section>'
+    )
 
 
 def _share_bar(shares: dict[str, float]) -> str:
