@@ -282,7 +282,7 @@ class WienerKernelRegressor(FittedHTML, MultiOutputMixin, RegressorMixin, BaseEs
         """Add samples, by updating the Cholesky factor instead of computing a new one.
 
         Kernel and noise do not change. The matrix is refactorized where that is cheaper, where the rounding errors of
-        many updates have grown, and for arrays of other libraries than NumPy.
+        many updates have grown, and for arrays of libraries other than NumPy.
 
         Parameters
         ----------

@@ -158,7 +158,7 @@ class Dynamics:
             rest. If a model transforms the next state, as ``transform="log"`` and ``noise="auto"`` do, past states are
             transformed in the same way.
         learns, process_noise, state_names, input_names : optional
-            As of the class.
+            As for the class.
         horizon : int, default=10
             Also that of :meth:`forecast`.
 
@@ -280,7 +280,7 @@ class Dynamics:
         Parameters
         ----------
         z : array-like of shape (m, d)
-            Rows (x_k, u_k), with lags as of the class.
+            Rows (x_k, u_k), with lags as for the class.
 
         Returns
         -------
@@ -332,7 +332,7 @@ class Dynamics:
         of : {"function", "estimate"}, default="function"
             Whether unexplored inputs count.
         features : "auto", None or int, default="auto"
-            As of :meth:`WienerKernelRegressor.sample_paths`.
+            As for :meth:`WienerKernelRegressor.sample_paths`.
         verbose : bool, default=False
             Show the progress of long simulations on stderr.
         random_state : int, numpy Generator or RandomState, or None
@@ -380,7 +380,7 @@ class Dynamics:
             The first acts from the last state of the trajectory on. By default those that were given to
             :meth:`from_trajectories`; the last known one is held.
         **options
-            As of :meth:`rollout`.
+            As for :meth:`rollout`.
 
         Returns
         -------
@@ -463,7 +463,7 @@ class Dynamics:
         ----------
         name : str, default="dynamics"
         callback : {"auto", True, False}, default="auto"
-            As of :meth:`WienerKernelRegressor.to_casadi`.
+            As for :meth:`WienerKernelRegressor.to_casadi`.
 
         Returns
         -------

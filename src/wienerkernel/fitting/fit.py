@@ -72,7 +72,7 @@ def fit_stream(model: Any, stream: Stream) -> None:
     if learned or separate or not is_linear(model.loss, model.inference) or model.dtype != "float64":
         raise ValueError(
             "files and Dask collections need loss='squared', inference=None, dtype='float64', a level and a transform "
-            "that are not learned (and none for several outputs), and another noise than 'auto'"
+            "that are not learned (and none for several outputs), and noise other than 'auto'"
         )
     if model.ridge is not None:
         regularizer_of(model.ridge, np.ones(1), 1.0)
@@ -137,7 +137,7 @@ def _fit_approximately(
     if learned or not linear or scale.ndim == 2 or not known or model.dtype == "mixed":
         raise ValueError(
             "approximation needs arrays of NumPy or torch, loss='squared', inference=None, independent noise, a level and a "
-            "transform that are not learned, and another noise than 'auto'"
+            "transform that are not learned, and noise other than 'auto'"
         )
     transform = None if transform is None else transform.for_data(outputs)
     inputs, single = arrays.as_float64(arrays.as_numpy(inputs)), outputs.ndim == 1

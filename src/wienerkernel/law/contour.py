@@ -1,7 +1,7 @@
 """Rotated contours, for characteristic functions that decay slowly but continue into a sector.
 
 On t = r e^{-i theta sign(x)} the factor e^{-itx} decays, however slowly phi does. Nodes r = r0 exp(u - e^{-u}) with
-equal steps in u serve every x at once: logarithmic for large r, double exponential towards 0.
+equal steps in u serve every x at once: logarithmic for large r, double exponential toward 0.
 """
 
 from __future__ import annotations

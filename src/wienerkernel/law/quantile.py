@@ -25,7 +25,7 @@ GAIN = 0.25
 
 
 def wilson_hilferty(z: FloatArray, skewness: FloatArray) -> FloatArray:
-    """About the quantiles of a shifted gamma law of mean 0, variance 1 and this skewness; z are those of a normal law."""
+    """Approximate quantiles of a shifted gamma law of mean 0, variance 1 and this skewness, from normal quantiles z."""
     g = np.where(np.abs(skewness) < SYMMETRIC, SYMMETRIC, skewness)
     return np.asarray(2 / g * (np.maximum(1 + g * z / 6 - g * g / 36, 0.0) ** 3 - 1))
 
@@ -61,7 +61,7 @@ def solve(
 
     with np.errstate(invalid="ignore"):
         reach = np.where(np.isfinite(other - anchor), np.abs(other - anchor), np.inf)
-    # Cantelli: towards the tail no farther than sqrt((1-p)/p) from the mean, away from it than sqrt(p/(1-p))
+    # Cantelli: toward the tail no farther than sqrt((1-p)/p) from the mean, away from it than sqrt(p/(1-p))
     towards = mean - sign * (1 + 1e-9) * np.sqrt((1 - p) / p)
     away = mean + sign * (1 + 1e-9) * np.sqrt(p / (1 - p))
     start = np.clip(start, np.minimum(towards, away), np.maximum(towards, away))
@@ -118,9 +118,8 @@ def solve(
         work = active[row]
         xi[row] = np.where(work & ~settled, following, position)
         low[row], high[row] = np.where(work, lower, low[row]), np.where(work, higher, high[row])
-        with np.errstate(
-            invalid="ignore"
-        ):  # values that contradict Cantelli's inequality are wrong by as much as they miss p
+        # values that contradict Cantelli's inequality are wrong by as much as they miss p
+        with np.errstate(invalid="ignore"):
             stated = np.where(stuck, np.fmax(now.error, np.abs(tail - p[row])), now.error)
         error[row] = np.where(work, stated, error[row])
         active[row] = work & ~settled

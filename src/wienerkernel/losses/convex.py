@@ -102,7 +102,7 @@ class Pinball(Loss):
     ----------
     tau : float, default=0.5
     law, n_draws
-        As of :class:`Huber`.
+        As for :class:`Huber`.
 
     Examples
     --------
@@ -130,7 +130,7 @@ class EpsilonInsensitive(Loss):
     ----------
     epsilon : float, default=0.1
     law, n_draws
-        As of :class:`Huber`.
+        As for :class:`Huber`.
 
     Examples
     --------
@@ -161,7 +161,7 @@ class NegativeLogDensity(Loss):
     Parameters
     ----------
     law, n_draws
-        As of :class:`Huber`.
+        As for :class:`Huber`.
 
     Examples
     --------

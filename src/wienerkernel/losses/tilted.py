@@ -38,7 +38,7 @@ def tilted_moments(density: NoiseDensity, center: FloatArray, std: FloatArray, p
     """Moments of p(z)^power N(z; center, std^2), for the density p of the noise in its own units.
 
     Panels end where the normal density or p change: at multiples of ``std`` from the center, quantiles of the noise, and
-    points where p is not smooth, towards which panels shrink geometrically. The mass of the innermost cell at such a
+    points where p is not smooth, toward which panels shrink geometrically. The mass of the innermost cell at such a
     point follows from the power law there. A product that is much narrower than its panel is integrated again on
     panels around its center.
     """

@@ -74,7 +74,7 @@ class Smoother:
         check_determined(self.trend_information, samples.n_places)
 
     def with_targets(self, targets: Array) -> Smoother:
-        """The same smoother of other targets."""
+        """The same smoother for other targets."""
         return Smoother(self.kernel, self.samples, targets, self.trend.kind, self.factor)
 
     @cached_property

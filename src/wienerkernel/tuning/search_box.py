@@ -4,7 +4,7 @@ Bounds set by the user are respected. Default bounds are replaced by what the da
 a fraction of the smallest spacing and a multiple of the range of the inputs, variances around that of y. Within these
 a normal prior on the logarithm keeps parameters that the data hardly determine from running away: length scales near
 the widths of the inputs, variances near that of y. It moves a well-determined optimum by much less than its standard
-error. The length scales of several inputs have a prior together, which shrinks them towards each other in units of the
+error. The length scales of several inputs have a prior together, which shrinks them toward each other in units of the
 widths of the inputs. A parameter with bounds set by the user has no prior. Nothing here depends on units.
 """
 
@@ -82,7 +82,7 @@ class SearchBox:
         return self.log_prior.precision.diagonal() > 0
 
     def fixing(self, index: slice, values: FloatArray) -> SearchBox:
-        """The same box, but for some parameters, whose bounds are these of the values."""
+        """The same box, where some parameters are fixed at the given values."""
         low, high = self.low.copy(), self.high.copy()
         low[index] = high[index] = values[index]
         return replace(self, low=low, high=high)
