@@ -209,7 +209,9 @@ class ModelScene(Scene):
         )
         if transform := transform_name(posterior.transform):
             self.target += ", transformed"
-            self.introduction += f" All but the scores is on the transformed scale ({escape(transform)})."
+            self.introduction += (
+                f" Everything except the scores is on the transformed scale ({escape(transform)})."
+            )
         if len(self.names) > 1:
             self.introduction += (
                 " Each figure varies one input of the chosen point; samples are moved there along the mean, and fade "
