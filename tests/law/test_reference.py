@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 from wienerkernel.law import LinearCombination
+from wienerkernel.law.dispatch import parts
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "linear_combinations.json").read_text())
 
@@ -153,3 +154,14 @@ def test_equal_gammas_equal_the_closed_form_by_every_method(D):
         np.testing.assert_allclose(Y.pdf(y), exact.pdf(y), rtol=1e-9)
         np.testing.assert_allclose(Y.ppf(q), y, rtol=1e-9)
         np.testing.assert_allclose(Y.isf(q), z, rtol=1e-9)
+
+
+def test_sums_of_more_and_more_equal_gammas_are_computed_together():
+    D = 40
+    Y = LinearCombination("gamma(0.25, scale=2)", np.tril(np.ones((D, D))) * np.resize([1, -1], (D, 1)))
+    q, shape = np.array([[1e-12], [0.3], [0.9]]), 0.25 * np.arange(1, D + 1)
+    exact = stats.gamma(shape, scale=2.0)
+    even = np.arange(D) % 2 == 0
+    np.testing.assert_allclose(Y.ppf(q), np.where(even, exact.ppf(q), -exact.isf(q)), rtol=1e-12)
+    np.testing.assert_allclose(Y.pdf(Y.ppf(q)), exact.pdf(np.abs(Y.ppf(q))), rtol=1e-9)
+    assert len(list(parts(Y._batch._rows, "auto"))) == 2  # one gamma variable, and more

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import factorial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 from .._typing import FloatArray, IntArray
 from ..noise import Noise, ScipyNoise, as_noise
 from .ray import EPS, Values
 from .rows import Rows
 
-__all__ = ["MAX_UNIFORM", "NORMAL", "ClosedForm", "PointMass", "SingleTerm", "UniformSum", "gamma_shape"]
+__all__ = ["MAX_UNIFORM", "NORMAL", "ClosedForm", "GammaSum", "PointMass", "SingleTerm", "UniformSum"]
+__all__ += ["gamma_shape"]
 
 SAME = 1e-13
 """Points that differ by less, in standard deviations or relative to their size, are the same atom."""
@@ -71,15 +74,20 @@ class SingleTerm(ClosedForm):
     def __post_init__(self) -> None:
         self.rounded = self.noise.rounding > 0
 
+    def law(self, index: IntArray) -> Any:  # noqa: ARG002
+        """The laws of some rows."""
+        return self.noise
+
     def __call__(self, x: FloatArray, index: IntArray) -> Values:
-        v = self.weight[index, None]
+        v, law = self.weight[index, None], self.law(index)
         m = x / v
         if self.noise.atomic:
             # an atom is reached, whatever a standardized x rounds to; where v < 0, P(vM <= x) = P(M >= m)
             pdf, m = np.full(m.shape, np.nan), m + np.sign(v) * SAME * (1 + np.abs(m))
         else:
-            pdf = self.noise.pdf(m) / np.abs(v)
-        below, above = self.noise.cdf(m), self.noise.sf(m)
+            with np.errstate(divide="ignore"):  # at a pole
+                pdf = law.pdf(m) / np.abs(v)
+        below, above = law.cdf(m), law.sf(m)
         # the smaller tail has the digits: some of SciPy's survival functions are 1 where the cdf is 1e-6
         below, above = np.where(above < below, 1 - above, below), np.where(below < above, 1 - below, above)
         error = np.full(m.shape, 4 * EPS)
@@ -90,8 +98,19 @@ class SingleTerm(ClosedForm):
         return Values(pdf, np.where(v > 0, below, above), np.where(v > 0, above, below), error, pdf_error)
 
     def quantile(self, p: FloatArray, upper: NDArray[np.bool_], index: IntArray) -> FloatArray:
-        v = self.weight[index, None]
-        return np.asarray(v * np.where(upper ^ (v < 0), self.noise.isf(p), self.noise.ppf(p)))
+        v, law = self.weight[index, None], self.law(index)
+        return np.asarray(v * np.where(upper ^ (v < 0), law.isf(p), law.ppf(p)))
+
+
+class GammaSum(SingleTerm):
+    """Gamma laws with one scale add up to a gamma law: a shape and a signed scale for each row."""
+
+    def __init__(self, shape: FloatArray, scale: FloatArray) -> None:
+        super().__init__(as_noise(stats.gamma(1.0)), scale)
+        self.shape = shape
+
+    def law(self, index: IntArray) -> Any:
+        return stats.gamma(self.shape[index, None])
 
 
 class UniformSum:

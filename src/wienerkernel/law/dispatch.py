@@ -22,12 +22,10 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from .._typing import FloatArray, IntArray
-from ..noise import as_noise
 from .atoms import AtomSum, SmoothedAtoms, atom_sum
-from .closed import MAX_UNIFORM, NORMAL, PointMass, SingleTerm, UniformSum, gamma_shape
+from .closed import MAX_UNIFORM, NORMAL, GammaSum, PointMass, SingleTerm, UniformSum, gamma_shape
 from .components import MOST_CHOICES, ComponentSum, choices
 from .contour import Contour, growth_on_ray
 from .convolution import Convolution, is_sharp, scaled_pieces
@@ -184,11 +182,9 @@ def _gammas(rows: _Candidates) -> Iterator[Part]:
     largest = np.take_along_axis(scales, np.argmax(np.abs(scales), axis=1)[:, None], axis=1)
     equal = np.all((np.abs(scales - largest) <= SAME_WEIGHT * np.abs(largest)) | ~used, axis=1)
     alone = np.count_nonzero(rows.weights, axis=1) == np.count_nonzero(scales, axis=1)
-    # gamma laws with one scale add up to a gamma law
-    total = used @ shape
-    for index in _groups(alone & equal & (rows.copies > 0) & (rows.normal_var == 0), total):
-        law = as_noise(stats.gamma(total[index[0]]))
-        yield index, SingleTerm(law, largest[index, 0])
+    index = np.flatnonzero(alone & equal & (rows.copies > 0) & (rows.normal_var == 0))
+    if len(index):
+        yield index, GammaSum(used[index] @ shape, largest[index, 0])
 
 
 def _atoms(rows: _Candidates) -> Iterator[Part]:
