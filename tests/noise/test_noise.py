@@ -139,6 +139,32 @@ def test_cumulants_that_do_not_exist_are_nan():
     assert np.all(np.isnan(kappa[5:]))
 
 
+@pytest.mark.parametrize(
+    ("law", "index"),
+    [
+        (stats.t(5), 5),
+        (stats.f(3, 9), 4.5),
+        (stats.burr12(2, 2), 4),
+        # densities that are rounding errors far out, or overflow there
+        (stats.jf_skew_t(3, 5), 6),
+        (stats.jf_skew_t(8, 8), 16),
+        (stats.ncf(5, 20, 2), 10),
+        (stats.nct(5, 3), 5),
+        (stats.lognorm(12), np.inf),
+        (stats.weibull_min(0.05), np.inf),
+        (stats.johnsonsu(0, 0.3), np.inf),
+    ],
+)
+def test_the_index_of_a_tail_is_that_of_its_family(law, index):
+    np.testing.assert_allclose(as_noise(law).tail_index(), index, rtol=1e-4)
+
+
+def test_cumulants_exist_up_to_the_index_of_the_tail():
+    kappa = as_noise(stats.jf_skew_t(2.5, 2.5)).cumulants(4)  # Student's law with 5 degrees of freedom
+    np.testing.assert_allclose(kappa, as_noise(stats.t(5)).cumulants(4), rtol=1e-7, atol=1e-10)
+    assert np.all(np.isnan(as_noise(stats.nct(5, 3)).cumulants(8)[4:]))
+
+
 def test_cumulants_of_a_law_without_closed_form():
     law = stats.johnsonsu(1.0, 2.0)
     mean, variance, skewness, kurtosis = law.stats("mvsk")

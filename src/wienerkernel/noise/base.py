@@ -198,11 +198,14 @@ class Noise(ABC):
             if self.discrete or np.isfinite(end):
                 continue
             with np.errstate(all="ignore"), suppress(ArithmeticError):  # raised by scipy.stats
-                density = self.pdf(self.mean() + sign * self.std() * 2.0 ** np.arange(1, 900))
+                # not to where squares overflow; the density is smaller there if there is a variance
+                density = self.pdf(self.mean() + sign * self.std() * 2.0 ** np.arange(1, 500))
                 slope = -np.diff(np.log2(density[: np.argmin(density > 1e-290)]))
-                # the slope of every lighter tail keeps growing
-                if len(slope) > 4 and 1 < slope[-1] < 1.1 * slope[len(slope) // 2]:
-                    index = min(index, float(slope[-1]) - 1)
+                middle = len(slope) // 2
+                # farthest out, some densities of scipy.stats are rounding errors
+                last = float(np.median(slope[middle:])) if len(slope) > 4 else 0.0
+                if 1 < last < 1.1 * slope[middle]:  # the slope of every lighter tail keeps growing
+                    index = min(index, last - 1)
         return index
 
     def mean(self) -> float:
