@@ -197,6 +197,19 @@ def test_units_do_not_matter():
         np.testing.assert_allclose(other.predict_interval(at), unit * one, rtol=1e-6)
 
 
+def test_rounding_errors_do_not_matter():
+    """Of evenly spaced inputs, two can be equally far from the pivots of the level's features."""
+    inputs = np.linspace(0, 5, 40)[:, None]
+    spread = 0.05 * np.exp(inputs[:, 0] / 2)
+    y = np.exp(np.sin(inputs[:, 0]) + spread * np.random.default_rng(2).normal(size=40))
+    expected = WienerKernelRegressor(noise="auto").fit(inputs, y).predict(inputs)
+    rng = np.random.default_rng(0)
+    for _ in range(4):
+        rounded = y * (1 + 2e-16 * rng.integers(-1, 2, 40))
+        found = WienerKernelRegressor(noise="auto").fit(inputs, rounded).predict(inputs)
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
 def test_the_new_parameters_are_those_of_an_estimator():
     model = WienerKernelRegressor(noise="auto", noise_level="input", transform="box-cox")
     assert clone(model).get_params()["transform"] == "box-cox"

@@ -81,7 +81,8 @@ def test_more_data_by_partial_fit_are_those_of_one_fit(approximation):
         parts = model(approximation).fit(X[:200], y[:200])
     parts.partial_fit(X[200:], y[200:])
     np.testing.assert_allclose(parts.predict(query), whole.predict(query), rtol=1e-9)
-    np.testing.assert_allclose(parts.uncertainty(query).total, whole.uncertainty(query).total, rtol=1e-9)
+    # the last digits depend on how the processor multiplies matrices
+    np.testing.assert_allclose(parts.uncertainty(query).total, whole.uncertainty(query).total, rtol=1e-8)
 
 
 def condition_on(fitted, X, y):

@@ -90,7 +90,8 @@ def quantile_regressions(problems: Problems, start: FloatArray) -> tuple[FloatAr
                 if not len(open_):
                     break
                 try:
-                    path.step()
+                    with np.errstate(all="ignore"):
+                        path.step()
                 except np.linalg.LinAlgError:  # rounding errors: the points are as near as they get
                     break
             fine = np.isfinite(path.gap)

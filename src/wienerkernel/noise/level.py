@@ -36,6 +36,7 @@ PRIOR_STD = 0.8
 """Standard deviation of g(x) before the data are seen; the predictions hardly depend on it between 0.6 and 1.2."""
 MOST_FEATURES = 40
 LEFT_OUT = 1e-3  # fraction of the kernel's trace that the features may leave out
+TIE = 1e-6  # relative difference of inputs that are equally far from the others, up to rounding errors
 
 Nodes = tuple[FloatArray, FloatArray]
 """Values at m inputs, (k, m), and their probabilities, (k,)."""
@@ -110,7 +111,9 @@ def features(kernel: Kernel, X: FloatArray) -> tuple[FloatArray, IntArray]:
     columns: list[FloatArray] = []
     pivots: list[int] = []
     while len(pivots) < MOST_FEATURES and rest.sum() > limit:
-        pivot = int(np.argmax(rest))
+        pivot = int(
+            np.argmax(rest >= (1 - TIE) * rest.max())
+        )  # the first of them, whatever the rounding errors are
         column = kernel(X, X[pivot : pivot + 1])[:, 0]
         for other in columns:
             column = column - other * other[pivot]
