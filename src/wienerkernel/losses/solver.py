@@ -1,9 +1,9 @@
 """Minimize sum_i rho(y_i - phi_i'w) + (lam / 2) w'Dw for many right-hand sides y at once.
 
-Pinball losses in few coordinates are minimized by an interior-point method. For other losses, and where that does not
-reach the solution, the method of multipliers smooths steps of psi = rho', and Newton steps in the few coordinates w solve the smooth
-problems (a semismooth Newton augmented Lagrangian method, Li, Sun and Toh 2018). The multipliers u = psi(y - phi'w) are
-the dual variables, so that the optimality conditions can be checked without tolerance for the smoothing.
+Pinball losses are minimized by an interior-point method. For other losses, and where that does not reach the solution,
+the method of multipliers smooths steps of psi = rho', and Newton steps in the few coordinates w solve the smooth problems
+(a semismooth Newton augmented Lagrangian method, Li, Sun and Toh 2018). The multipliers u = psi(y - phi'w) are the dual
+variables, so that the optimality conditions can be checked without tolerance for the smoothing.
 """
 
 from __future__ import annotations
