@@ -443,7 +443,7 @@ def test_laws_known_only_by_their_density():
 
 def test_law_with_too_many_atoms_is_refused():
     with pytest.raises(ValueError, match="atoms"):
-        summed(stats.zipf(2.5))
+        summed(ScipyNoise(stats.zipf(2.5)))
 
 
 def test_density_that_is_no_density_is_refused():
@@ -463,7 +463,7 @@ def test_density_that_is_no_density_is_refused():
 
 def test_discrete_law_is_the_sum_over_its_atoms():
     t = np.array([1e-8, 0.3, 3.0, 100.0]) + 0j
-    got = summed(stats.binom(7, 0.3)).logcf(t)
+    got = summed(ScipyNoise(stats.binom(7, 0.3))).logcf(t)
     expected = law("binom", 7.0, 0.3).logcf(t)
     np.testing.assert_allclose(np.exp(got), np.exp(expected), rtol=0, atol=1e-13)
     np.testing.assert_allclose(got[:2], expected[:2], rtol=1e-13)

@@ -310,6 +310,11 @@ def test_what_is_not_noise_is_refused(value, error, message):
         as_noise(value)
 
 
+def test_a_law_of_too_many_values_is_named_with_its_parameters():
+    with pytest.raises(ValueError, match=r"geom\(0\.0001\) has more than 1048576 atoms"):
+        as_noise(stats.geom(p=1e-4)).atoms()
+
+
 @pytest.mark.parametrize("text", ["binom(7, 0.3)", "hypergeom(20, 7, 12)", "nbinom(2.5, 0.4)"])
 def test_counts_given_as_text_are_drawn_as_scipy_draws_them(text):
     name, numbers = text.rstrip(")").split("(")

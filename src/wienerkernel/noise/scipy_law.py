@@ -159,7 +159,7 @@ class ScipyNoise(Noise):
     def atoms(self) -> tuple[FloatArray, FloatArray]:
         if not self.discrete:
             return super().atoms()
-        values = integers(self.frozen, 1e-150)
+        values = integers(self, 1e-150)
         probabilities = np.asarray(self.frozen.pmf(values))
         return values[probabilities > 0], probabilities[probabilities > 0]
 

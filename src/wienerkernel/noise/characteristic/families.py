@@ -344,4 +344,4 @@ def characteristic(law: ScipyNoise) -> CharacteristicFunction:
     formula = known(law.name, law.shapes)
     if formula is not None and formula.accurate:
         return formula
-    return summed(law.frozen) if law.discrete else numerical(law)
+    return summed(law) if law.discrete else numerical(law)

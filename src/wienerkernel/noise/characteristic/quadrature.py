@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.polynomial.polynomial import polyval
 
 from ..._typing import ComplexArray, FloatArray
 from .characteristic_function import INF, CharacteristicFunction, LogCF, by_chunks, log1p, piecewise
+
+if TYPE_CHECKING:
+    from ..scipy_law import ScipyNoise
 
 __all__ = ["MAX_ATOMS", "atoms", "chebyshev", "integers", "summed", "tanh_sinh"]
 
@@ -68,8 +71,9 @@ def tanh_sinh(step: float, a: float, b: float, depth: float) -> tuple[FloatArray
     return np.tanh(logit[kept] / 2), log_p[kept]
 
 
-def integers(frozen: Any, negligible: float) -> FloatArray:
+def integers(law: ScipyNoise, negligible: float) -> FloatArray:
     """Values of a discrete law between which all mass lies, up to tails of about ``negligible`` probability."""
+    frozen = law.frozen
     lower, upper = (float(end) for end in frozen.support())
     median = float(frozen.median())
     reach = 2.0 ** np.arange(np.log2(MAX_ATOMS) + 1)
@@ -80,16 +84,16 @@ def integers(frozen: Any, negligible: float) -> FloatArray:
         # The mass may vanish at single points: it must be negligible at all points farther out, too.
         enough = np.flatnonzero(np.logical_and.accumulate(small[::-1])[::-1])
         if not enough.size and abs(end - median) > MAX_ATOMS:
-            msg = f"{frozen.dist.name}{frozen.args} has more than {MAX_ATOMS} atoms to sum: its tails are too heavy"
+            msg = f"{law!r} has more than {MAX_ATOMS} atoms to sum: its tails are too heavy"
             raise ValueError(msg)
         cut = beyond[enough[0]] if enough.size else end
         ends.append(max(cut, end) if side < 0 else min(cut, end))
     return np.arange(ends[0], ends[1] + 1)
 
 
-def summed(frozen: Any) -> CharacteristicFunction:
+def summed(law: ScipyNoise) -> CharacteristicFunction:
     """Characteristic function of a discrete law on the integers, summed over the atoms that carry its mass."""
-    x = integers(frozen, 1e-18)
+    x, frozen = integers(law, 1e-18), law.frozen
     lower, upper = np.isfinite(frozen.support())
     return CharacteristicFunction(
         atoms(x, frozen.pmf(x)), (-INF if lower else 0.0, INF if upper else 0.0), 0.0
