@@ -157,9 +157,11 @@ def _groups(chosen: NDArray[np.bool_], *keys: FloatArray) -> Iterator[IntArray]:
 
 
 def _no_terms(rows: _Candidates) -> Iterator[Part]:
-    point = (rows.normal_var == 0).astype(float)
-    for index in _groups(rows.copies == 0, point):
-        yield index, PointMass() if point[index[0]] else SingleTerm(NORMAL, np.ones(len(index)))
+    # without the sorting of `_groups`, because every normal prediction comes here
+    for point in (True, False):
+        index = np.flatnonzero((rows.copies == 0) & ((rows.normal_var == 0) == point))
+        if len(index):
+            yield index, PointMass() if point else SingleTerm(NORMAL, np.ones(len(index)))
 
 
 def _single_terms(rows: _Candidates) -> Iterator[Part]:
