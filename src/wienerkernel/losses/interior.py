@@ -18,8 +18,8 @@ __all__ = ["FEW", "Problems", "quantile_regressions", "weighted_grams"]
 
 BLOCK, ENTRIES = 256, 2**22
 """Problems that are solved together: their residuals should fit into the cache; and at most, entries of their Hessians."""
-FEW = 64
-"""Number of coordinates up to which the Hessians of all problems come from one product of matrices."""
+FEW, MANY = 64, 8
+"""Number of coordinates up to which, and of problems from which on, all Hessians come from one product of matrices."""
 ITERATIONS = 40
 NEAR = 1e-6
 """Complementarity, relative to the residuals, from which on the zero residuals are guessed."""
@@ -62,7 +62,7 @@ class Problems(NamedTuple):
 def weighted_grams(phi: FloatArray, weight: FloatArray) -> FloatArray:
     """phi' diag(weight_k) phi for the columns of ``weight``, (n, b), as (b, r, r)."""
     n, r = phi.shape
-    if r <= FEW:
+    if r <= FEW and weight.shape[1] >= MANY:
         products = (phi[:, :, None] * phi[:, None, :]).reshape(n, r * r)
         return np.asarray((weight.T @ products).reshape(-1, r, r))
     return np.stack([(phi.T * column) @ phi for column in weight.T])
