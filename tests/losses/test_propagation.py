@@ -156,3 +156,14 @@ def test_an_offset_of_y_is_that_of_the_estimate(law):
     assert far.posterior_.propagation.converged
     np.testing.assert_allclose(far.predict(X) - 1e8, near.predict(X), atol=1e-3)
     np.testing.assert_allclose(far.uncertainty(X).noise, near.uncertainty(X).noise, rtol=1e-3)
+
+
+def test_noise_with_a_narrow_and_a_wide_component():
+    """A smaller power converges where larger ones end in a cycle."""
+    rng = np.random.default_rng(1)
+    X = np.sort(rng.uniform(-5, 5, 200))[:, None]
+    y = np.sin(X[:, 0]) + np.where(rng.random(200) < 0.5, 0.1, 1.0) * rng.standard_normal(200)
+    noise = Mixture(["norm(0, 0.1)", "norm(0, 1)"], [0.5, 0.5])
+    model = WienerKernelRegressor(RBF(1.5), noise=noise, inference="ep", tuning=None).fit(X, y)
+    assert model.posterior_.propagation.converged
+    assert np.sqrt(np.mean((model.predict(X) - np.sin(X[:, 0])) ** 2)) < 0.06

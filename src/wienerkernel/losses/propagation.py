@@ -23,8 +23,8 @@ from .weights import NormalWeights
 
 __all__ = ["Propagation", "gaussian", "propagate"]
 
-SCHEDULE: tuple[tuple[float, int], ...] = ((0.8, 100), (0.5, 150))
-"""Powers, and the most sweeps with each: the second where the first does not reach `REACHED`."""
+SCHEDULE: tuple[tuple[float, int], ...] = ((0.8, 100), (0.5, 150), (0.25, 150))
+"""Powers, and the most sweeps with each: the next where those before do not reach `REACHED`, as for noise of several modes."""
 CONVERGED, REACHED = 1e-6, 1e-2
 START_STEP, SMALLEST_STEP, HALVINGS = 0.5, 0.02, 30
 INFLUENTIAL = 0.9
