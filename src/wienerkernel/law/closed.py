@@ -8,14 +8,23 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special, stats
 
 from .._typing import FloatArray, IntArray
 from ..noise import Noise, ScipyNoise, as_noise
 from .ray import EPS, Values
 from .rows import Rows
 
-__all__ = ["MAX_UNIFORM", "NORMAL", "ClosedForm", "GammaSum", "PointMass", "SingleTerm", "UniformSum"]
+__all__ = [
+    "MAX_UNIFORM",
+    "NORMAL",
+    "ClosedForm",
+    "GammaSum",
+    "Normal",
+    "PointMass",
+    "SingleTerm",
+    "UniformSum",
+]
 __all__ += ["gamma_shape"]
 
 SAME = 1e-13
@@ -62,6 +71,18 @@ class PointMass(ClosedForm):
 
     def quantile(self, p: FloatArray, upper: NDArray[np.bool_], index: IntArray) -> FloatArray:  # noqa: ARG002
         return np.zeros(p.shape)
+
+
+class Normal(ClosedForm):
+    """All weights are 0 beside a normal part of variance 1: much faster than a single term with that law."""
+
+    def __call__(self, x: FloatArray, index: IntArray) -> Values:  # noqa: ARG002
+        pdf = np.exp(-0.5 * x * x) / np.sqrt(2 * np.pi)
+        return Values(pdf, special.ndtr(x), special.ndtr(-x), np.full(x.shape, 4 * EPS), 4 * EPS * pdf)
+
+    def quantile(self, p: FloatArray, upper: NDArray[np.bool_], index: IntArray) -> FloatArray:  # noqa: ARG002
+        z = special.ndtri(p)
+        return np.asarray(np.where(upper, -z, z))
 
 
 @dataclass

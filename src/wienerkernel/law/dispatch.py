@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from .._typing import FloatArray, IntArray
 from .atoms import AtomSum, SmoothedAtoms, atom_sum
-from .closed import MAX_UNIFORM, NORMAL, GammaSum, PointMass, SingleTerm, UniformSum, gamma_shape
+from .closed import MAX_UNIFORM, NORMAL, GammaSum, Normal, PointMass, SingleTerm, UniformSum, gamma_shape
 from .components import MOST_CHOICES, ComponentSum, choices
 from .contour import Contour, growth_on_ray
 from .convolution import Convolution, is_sharp, scaled_pieces
@@ -161,7 +161,7 @@ def _no_terms(rows: _Candidates) -> Iterator[Part]:
     for point in (True, False):
         index = np.flatnonzero((rows.copies == 0) & ((rows.normal_var == 0) == point))
         if len(index):
-            yield index, PointMass() if point else SingleTerm(NORMAL, np.ones(len(index)))
+            yield index, PointMass() if point else Normal()
 
 
 def _single_terms(rows: _Candidates) -> Iterator[Part]:
