@@ -55,18 +55,19 @@ class Propagation:
         return self.residual <= REACHED
 
     @cached_property
-    def posterior(self) -> NormalWeights:
-        """The normal posterior of the weights."""
-        return self._sites(self.power).posterior
-
-    def _sites(self, power: float) -> _Sites:
-        sites = _Sites.of(self.coordinates, self.observed, self.tau, self.nu, power)
+    def _sites(self) -> _Sites:
+        sites = _Sites.of(self.coordinates, self.observed, self.tau, self.nu, self.power)
         assert sites is not None  # they were accepted
         return sites
 
+    @property
+    def posterior(self) -> NormalWeights:
+        """The normal posterior of the weights."""
+        return self._sites.posterior
+
     def left_out(self, rows: Any) -> tuple[FloatArray, FloatArray]:
         """Means and variances of f at some samples, each given all others."""
-        sites = self._sites(1.0)
+        sites = replace(self._sites, power=1.0)
         of_others = sites.precision * sites.variance
         mean, variance = sites.shift / sites.precision, 1 / sites.precision
         samples = np.arange(len(mean))[rows]
@@ -88,15 +89,12 @@ class Propagation:
     def noise_derivative(self, noise: Noise) -> float:
         """Log evidence with another law at the same cavities; its derivative is that of the log evidence."""
         density = NoiseDensity.of(self.noise).near(noise)
-        return float(np.sum(_tilt(density, self.observed, self._sites(self.power))[0]) / self.power)
+        return float(np.sum(_tilt(density, self.observed, self._sites)[0]) / self.power)
 
 
 @dataclass(frozen=True)
 class _Sites:
-    """Sites, the posterior of the weights under them, and the means and variances of f at the samples, each (n,).
-
-    The precision of a cavity, and precision times mean, are those of f without alpha times the sample's own site.
-    """
+    """Sites, the posterior of the weights under them, and the means and variances of f at the samples, each (n,)."""
 
     tau: FloatArray
     nu: FloatArray
@@ -104,8 +102,6 @@ class _Sites:
     posterior: NormalWeights
     mean: FloatArray
     variance: FloatArray
-    precision: FloatArray
-    shift: FloatArray
 
     @classmethod
     def of(
@@ -117,8 +113,17 @@ class _Sites:
             return None
         phi, index = coordinates.phi, observed.index
         mean, variance = (phi @ posterior.mean)[index], posterior.variance(phi)[index]
-        precision, shift = 1 / variance - power * tau, mean / variance - power * nu
-        return cls(tau, nu, power, posterior, mean, variance, precision, shift)
+        return cls(tau, nu, power, posterior, mean, variance)
+
+    @cached_property
+    def precision(self) -> FloatArray:
+        """Precisions of the cavities, which are the marginals of f without alpha times the sample's own site, (n,)."""
+        return np.asarray(1 / self.variance - self.power * self.tau)
+
+    @cached_property
+    def shift(self) -> FloatArray:
+        """Precision times mean of the cavities, (n,)."""
+        return np.asarray(self.mean / self.variance - self.power * self.nu)
 
     @property
     def proper(self) -> bool:

@@ -136,10 +136,12 @@ def _minimize(
         w, u = quantile_regressions(problems, w)
         kkt = _violation(problems, w, u, size)
         open_ = open_[kkt > OPTIMAL]
+        if not len(open_):
+            return Solution(w, u, kkt)
         u[:, open_] = 0.0
     typical = float(np.median(np.std(y - phi @ w, axis=0))) or float(size.min())
     gamma = first = 0.1 * typical / float(np.ptp(curve.u)) if steps else 0.0
-    for _ in range(OUTER if len(open_) else 0):
+    for _ in range(OUTER):
         smooth = _Smooth(curve, gamma)
         shifted = y[:, open_] + gamma * u[:, open_]
         w[:, open_] = _newton(phi, ridge, shifted, smooth, w[:, open_], size[open_], used[:, open_])
