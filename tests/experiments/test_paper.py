@@ -231,6 +231,15 @@ def test_the_command_reproduces_the_paper_as_files(reproduced):
             assert float(row[name]) == pytest.approx(float(case[name]), abs=1e-10)
 
 
+def test_the_panels_of_figure_1_share_a_legend_and_labels():
+    panels = [Experiment(n_x, n_sam, paper.NORMAL, 0) for n_sam in paper.N_REPEATS for n_x in paper.N_PLACES]
+    figure = paper._figure_tubes([(panel, panel.fit()) for panel in panels])
+    assert len(figure.legends) == 1
+    assert all(ax.get_legend() is None for ax in figure.axes)
+    assert [ax.get_xlabel() for ax in figure.axes] == [""] * 6 + ["$x_k$"] * 3
+    assert [ax.get_ylabel() for ax in figure.axes] == ["$x_{k+1}$", "", ""] * 3
+
+
 def test_the_same_seed_gives_the_same_numbers(reproduced, tmp_path, monkeypatch):
     for name in ("save_figure", "_figure_tubes", "_figure_densities", "_figure_calibration"):
         monkeypatch.setattr(paper, name, lambda *_: ())

@@ -101,6 +101,8 @@ def _figure_tubes(models: list[tuple[Experiment, WienerKernelRegressor]]) -> Any
     axes = figure.subplots(len(N_REPEATS), len(N_PLACES), sharex=True, sharey=True)
     for (panel, model), ax, letter in zip(models, axes.flat, "ABCDEFGHI", strict=True):
         TubeDisplay.from_estimator(model, GRID, ax=ax)
+        ax.get_legend().remove()  # the panels share one, and the labels
+        ax.set(xlabel="", ylabel="")
         ax.plot(GRID, truth(GRID), color=LIGHT["truth"], label="true function")
         ax.plot(*panel.data(), "x", color="black", ms=5, label="data")
         ax.set_title(
